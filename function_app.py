@@ -2,7 +2,7 @@
 
 import azure.functions as func
 
-from shared.clients.telemetry.setup import start_telemetry
+from shared.azure.telemetry.setup import start_telemetry
 from shared.settings.app import app_part
 
 start_telemetry()

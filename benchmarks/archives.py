@@ -13,9 +13,9 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from shared.domain.mail.mbox import BinaryStream
 from shared.ingestion.archive_members import open_members
 from shared.ingestion.unpacked_streams import UnpackLimits
+from shared.mail.mbox import BinaryStream
 
 PIECE = 1024 * 1024
 ROUNDS = 3

@@ -27,15 +27,15 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.metrics.view import ExplicitBucketHistogramAggregation, View
 
 from benchmarks.capacity import OPERATIONS, PerMessage
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.documents.containers import CONTAINERS
-from shared.documents.queries.named_query import NamedQuery
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.ingestion.uploads import Upload, take_upload
+from shared.models.containers import CONTAINERS
+from shared.models.queries.named_query import NamedQuery
+from shared.operations.provisioning import provision
 from shared.pipeline.runner import StageRunner
 from shared.pipeline.stage import Stage
 from shared.settings.app import Settings
-from shared.upkeep.provisioning import provision
 from stages.chunking import CHUNKING
 from stages.embedding import EMBEDDING
 from stages.orchestration import ORCHESTRATION

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shared.clients.servicebus.dead_letter_mover import OperationObserver
-from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.diagnosis import diagnosed_letters, group_letters
-from shared.upkeep.deadletters.journal import REQUEUE
-from shared.upkeep.deadletters.operations import request_operation, run_operation
+from shared.azure.servicebus.dead_letter_mover import OperationObserver
+from shared.operations.audit import Operator
+from shared.operations.deadletters.diagnosis import diagnosed_letters, group_letters
+from shared.operations.deadletters.journal import REQUEUE
+from shared.operations.deadletters.operations import request_operation, run_operation
 from tests.ops.environment import OpsPlace, ops_place
 from tests.support.cloud import local_cloud, servicebus
 
@@ -55,7 +55,7 @@ async def measure(place: OpsPlace, count: int, causes: int, rate: float) -> None
             moments.append(time.perf_counter())
 
     chosen = {"queues": ["parsing"], "groups": [groups[-1].id]}
-    audit = await request_operation(place.clients, REQUEUE, chosen, Actor("benchmark"), rate=rate)
+    audit = await request_operation(place.clients, REQUEUE, chosen, Operator("benchmark"), rate=rate)
     ended, moving = await timed(
         lambda: run_operation(place.clients, audit.id, watch=OperationObserver(step=step))
     )

@@ -20,9 +20,9 @@ from typing import Any
 
 from benchmarks.pipeline import App, count, running_app, small_archive, spent
 from localcloud.testing import Faults
-from shared.clients.connections import Clients
-from shared.clients.cosmos.store import Store
-from shared.documents.queries.named_query import NamedQuery
+from shared.azure.connections import Clients
+from shared.azure.cosmos.store import Store
+from shared.models.queries.named_query import NamedQuery
 from shared.pipeline.topology import QUEUES
 from shared.settings.app import load_settings
 from stages.parsing import PARSING

@@ -20,8 +20,8 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.cosmos.session import Session
+from shared.azure.blobs import ARCHIVES_CONTAINER
+from shared.azure.cosmos.session import Session
 from shared.core.lazy_import import tune_garbage_collector
 from stages.parsing import PARSING
 from tests.stages.mail_in import archive_of, ingested, mail, mail_in

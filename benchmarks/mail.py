@@ -23,10 +23,10 @@ from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
-from shared.domain.chunking.chunker import ChunkSettings, Strategy, chunk_body
-from shared.domain.mail.models import ParsedMail, Skipped
-from shared.domain.mail.parse import parse_archive
+from shared.chunking.chunker import ChunkSettings, Strategy, chunk_body
 from shared.embedding.model_tokens import model_tokenizer
+from shared.mail.models import ParsedMail, Skipped
+from shared.mail.parse import parse_archive
 from tests.support.mail_data import WHY_SKIPPED, data_folder, open_archive
 from tests.support.threads import InMemoryThreads, assign
 

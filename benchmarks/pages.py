@@ -26,20 +26,20 @@ from uuid import UUID
 
 import azure.functions as func
 
-from shared.clients import connections
-from shared.clients.calls import Calls
-from shared.clients.connections import Clients, clients
-from shared.clients.cosmos.session import Session
-from shared.clients.search.fields import indexed_chunk
+from shared.azure import connections
+from shared.azure.calls import Calls
+from shared.azure.connections import Clients, clients
+from shared.azure.cosmos.session import Session
+from shared.azure.search.fields import indexed_chunk
 from shared.core.ids import chunk_id, chunk_set, person_id, report_id, scope_id, source_key, thread_id
 from shared.core.times import stored_time
-from shared.documents.readings import ShownOpenCall, ShownOutcome
-from shared.documents.reports import Report, Summary
-from shared.documents.threads import Chunk, Message, Thread
-from shared.documents.values import ConsensusBasis, Genre, OutcomeKind, Tier
-from shared.retrieval.search import SearchAsked, find
+from shared.models.readings import ShownOpenCall, ShownOutcome
+from shared.models.reports import Report, Summary
+from shared.models.threads import Chunk, Message, Thread
+from shared.models.values import ConsensusBasis, Genre, OutcomeKind, Tier
+from shared.operations.provisioning import provision
 from shared.settings.app import settings
-from shared.upkeep.provisioning import provision
+from shared.views.search import SearchAsked, find
 from tests.support.cloud import local_cloud, servicebus
 from tests.support.index_rows import indexed
 from tests.web.site import environment

@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 
 from shared.core.lazy_import import tune_garbage_collector
-from shared.domain.mail.models import Skipped
-from shared.domain.mail.parse import parse_archive
+from shared.mail.models import Skipped
+from shared.mail.parse import parse_archive
 from stages.parsing import PARSING
 from tests.stages.mail_in import mail, mail_in
 from tests.support.cloud import local_cloud, servicebus

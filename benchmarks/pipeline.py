@@ -24,12 +24,12 @@ from pathlib import Path
 import psutil
 
 from localcloud import LocalCloud
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.documents.queries.named_query import UNREPORTED, NamedQuery
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.embedding.factory import open_embedder
+from shared.models.queries.named_query import UNREPORTED, NamedQuery
+from shared.operations.provisioning import provision
 from shared.settings.app import Settings, load_settings
-from shared.upkeep.provisioning import provision
 from tests.support.cloud import SERVICEBUS_CONFIG
 from tests.support.mail_data import WHY_SKIPPED, data_folder, open_archive
 from tests.support.services import ROOT, RunningService, start_service

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from evaluation.consensus_corpus import thread_mail_of
 from shared.core.lazy_import import tune_garbage_collector
-from shared.domain.consensus.mails import ThreadMail
-from shared.domain.consensus.reader import read_thread
-from shared.domain.mail.models import ParsedMail, Skipped
-from shared.domain.mail.parse import parse_archive
+from shared.mail.models import ParsedMail, Skipped
+from shared.mail.parse import parse_archive
+from shared.reading.mails import ThreadMail
+from shared.reading.reader import read_thread
 from tests.support.mail_data import WHY_SKIPPED, data_folder, open_archive
 from tests.support.threads import InMemoryThreads, assign
 

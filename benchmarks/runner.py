@@ -22,9 +22,9 @@ from azure.search.documents.aio import SearchClient
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 
-from shared.clients.connections import TOPIC
-from shared.documents.containers import read_document
-from shared.documents.threads import Message
+from shared.azure.connections import TOPIC
+from shared.models.containers import read_document
+from shared.models.threads import Message
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import JSONParsed
 from shared.pipeline.runner import StageRunner

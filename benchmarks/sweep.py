@@ -20,16 +20,16 @@ from opentelemetry import metrics
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.core.ids import chunk_id, chunk_set
-from shared.documents.base import ProcessingStatus
-from shared.documents.threads import Chunk
-from shared.upkeep.sweep import Options, sweep
+from shared.models.base import ProcessingStatus
+from shared.models.threads import Chunk
+from shared.operations.sweep import Options, sweep
+from tests.operations.sweep.environment import count_items
 from tests.support.clock import with_clock
 from tests.support.cloud import local_cloud, servicebus
 from tests.support.toy_stages import bench
-from tests.upkeep.sweep.environment import count_items
 
 NOW = datetime(2026, 3, 11, 12, 0, tzinfo=UTC)
 PER_THREAD = 100

@@ -1,4 +1,4 @@
-metadata description = 'Cosmos DB with the containers of shared/documents/containers.py, by way of infra/cosmos/containers.json.'
+metadata description = 'Cosmos DB with the containers of shared/models/containers.py, by way of infra/cosmos/containers.json.'
 
 param name string
 param location string

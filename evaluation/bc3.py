@@ -18,9 +18,9 @@ from evaluation.bc3_corpus import Bc3Sentence, Bc3Thread, read_bc3
 from evaluation.data import MissingDataError, corpus_files
 from evaluation.scores import set_f1
 from evaluation.tfidf import tfidf
-from shared.documents.values import SentenceCitation, ThreadReading, Tier
-from shared.domain.consensus.mails import ThreadMail
-from shared.domain.consensus.reader import read_thread
+from shared.models.values import SentenceCitation, ThreadReading, Tier
+from shared.reading.mails import ThreadMail
+from shared.reading.reader import read_thread
 
 WORD_BUDGET = 0.3
 """Of the thread's words, for the baseline."""

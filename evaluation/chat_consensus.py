@@ -21,12 +21,12 @@ from evaluation.consensus import prediction_of, print_table, score_corpus
 from evaluation.consensus_corpus import CorpusError, LabelledThread, read_corpus
 from evaluation.consensus_scores import figures
 from evaluation.data import MissingDataError, corpus_files
-from shared.clients.openai_client import Endpoint, OpenAIClient
+from shared.azure.openai_client import Endpoint, OpenAIClient
 from shared.core.errors import PipelineError
-from shared.domain.chat_reading.answer import ANSWER_SCHEMA
-from shared.domain.consensus.reader import read_thread
-from shared.domain.summaries.models import ThreadContext
+from shared.model_reading.answer import ANSWER_SCHEMA
+from shared.reading.reader import read_thread
 from shared.settings.app import SettingsError, chat_settings
+from shared.summaries.models import ThreadContext
 from shared.summarization.summarizers import ChatSettings, ChatSummarizer, answer_room
 
 _UNSAFE = re.compile(r"[^\w.-]+")

@@ -23,17 +23,17 @@ from evaluation.consensus import prediction_of, score_corpus
 from evaluation.consensus_corpus import LabelledThread, read_corpus, thread_mail_of
 from evaluation.consensus_scores import figures
 from evaluation.data import MissingDataError, corpus_files
-from shared.documents.values import ReadBy, SourceProfile, ThreadReading, Tier
-from shared.domain.chat_reading.answer import ClaimedQuote, ClaimedSentence, parse_answer
-from shared.domain.chat_reading.combined import ModelRun, combine
-from shared.domain.chat_reading.evidence import locate
-from shared.domain.chat_reading.narrated import judge
-from shared.domain.chat_reading.numbered import number_thread
-from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.mails import ThreadMail
-from shared.domain.consensus.reader import read_thread
-from shared.domain.mail.models import Skipped
-from shared.domain.mail.parse import parse_archive
+from shared.mail.models import Skipped
+from shared.mail.parse import parse_archive
+from shared.model_reading.answer import ClaimedQuote, ClaimedSentence, parse_answer
+from shared.model_reading.combined import ModelRun, combine
+from shared.model_reading.evidence import locate
+from shared.model_reading.narrated import judge
+from shared.model_reading.numbered import number_thread
+from shared.models.values import ReadBy, SourceProfile, ThreadReading, Tier
+from shared.reading.linked_thread import LinkedThread
+from shared.reading.mails import ThreadMail
+from shared.reading.reader import read_thread
 
 Row = dict[str, Any]
 RECORDED = Path(__file__).with_name("recorded")

@@ -20,8 +20,8 @@ from evaluation.consensus_folds import is_unread
 from evaluation.consensus_scores import figures, score_threads, wilson
 from evaluation.data import MissingDataError, corpus_files
 from evaluation.tiers import print_tiers
-from shared.documents.values import SentenceCitation, ThreadReading, Tier
-from shared.domain.consensus.reader import read_thread
+from shared.models.values import SentenceCitation, ThreadReading, Tier
+from shared.reading.reader import read_thread
 
 _FLOORS = Path(__file__).with_name("floors.json")
 _COUNTED = {"support", "oppose"}

@@ -7,11 +7,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from shared.documents.values import Preset, RoleHolder, SourceProfile
-from shared.domain.consensus.mails import ThreadMail, attributions_in, list_id_in, quoted_blocks
-from shared.domain.mail.models import ParsedMail, Skipped
-from shared.domain.mail.parse import parse_archive
-from shared.domain.mail.segments import NormalizedBody
+from shared.mail.models import ParsedMail, Skipped
+from shared.mail.parse import parse_archive
+from shared.mail.segments import NormalizedBody
+from shared.models.values import Preset, RoleHolder, SourceProfile
+from shared.reading.mails import ThreadMail, attributions_in, list_id_in, quoted_blocks
 
 
 class CorpusError(ValueError):

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from evaluation.consensus_corpus import LabelledThread
-from shared.documents.values import Fate
-from shared.domain.chat_reading.numbered import person_number
-from shared.domain.consensus.linked_thread import LinkedThread
+from shared.model_reading.numbered import person_number
+from shared.models.values import Fate
+from shared.reading.linked_thread import LinkedThread
 
 _FATES = {"resolved": Fate.ANSWERED, "outstanding": Fate.OUTSTANDING, "unclear": Fate.UNCLEAR}
 

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from evaluation.data import MissingDataError, corpus_files
 from evaluation.leda_corpus import LedaSegment, read_leda
 from evaluation.scores import Score, score
-from shared.documents.values import SourceProfile
-from shared.domain.consensus.closings import RULES
-from shared.domain.consensus.cues import ACCEPTS, PROMISES, PROPOSES
-from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.mails import OwnSentence, ThreadMail
-from shared.domain.consensus.stance_cues import DOUBTS, OPPOSES
-from shared.domain.consensus.stances import cue_of, kind_of_support, takes_nothing_back
+from shared.models.values import SourceProfile
+from shared.reading.closings import RULES
+from shared.reading.cues import ACCEPTS, PROMISES, PROPOSES
+from shared.reading.linked_thread import LinkedThread
+from shared.reading.mails import OwnSentence, ThreadMail
+from shared.reading.stance_cues import DOUBTS, OPPOSES
+from shared.reading.stances import cue_of, kind_of_support, takes_nothing_back
 
 
 class Act(StrEnum):

@@ -22,12 +22,12 @@ from typing import Any
 from evaluation.consensus_corpus import LabelledThread, read_corpus
 from evaluation.data import MissingDataError, corpus_files
 from evaluation.label_answers import answer_of
-from shared.documents.values import ThreadReading, Tier
-from shared.domain.chat_reading.answer import parse_answer
-from shared.domain.chat_reading.combined import ModelRun, combine
-from shared.domain.consensus.linked_thread import LinkedThread, display_name
-from shared.domain.consensus.mails import word_key
-from shared.domain.consensus.reader import read_thread
+from shared.model_reading.answer import parse_answer
+from shared.model_reading.combined import ModelRun, combine
+from shared.models.values import ThreadReading, Tier
+from shared.reading.linked_thread import LinkedThread, display_name
+from shared.reading.mails import word_key
+from shared.reading.reader import read_thread
 
 Answer = dict[str, Any]
 _OTHER_STANCE = {"support": "oppose", "oppose": "support"}

@@ -17,13 +17,13 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.documents.queries.threads import MESSAGES_WITH_ID
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.embedding.factory import embedder
-from shared.retrieval.ask import answer_question
-from shared.retrieval.search import SearchAsked, find
+from shared.models.queries.threads import MESSAGES_WITH_ID
 from shared.settings.app import load_settings
+from shared.views.ask import answer_question
+from shared.views.search import SearchAsked, find
 
 LABELS = Path(__file__).with_name("labels") / "search.json"
 DEPTH = 10

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from evaluation.consensus_corpus import LabelledThread
 from evaluation.consensus_scores import wilson
-from shared.documents.values import PositionStance, ThreadReading, Tier
+from shared.models.values import PositionStance, ThreadReading, Tier
 
 _COUNTED = {PositionStance.SUPPORT, PositionStance.OPPOSE}
 

@@ -3,7 +3,7 @@
 Four heads (key points, decisions, objections, open issues) over the features of `sentence_scores`:
 logistic regression with a ridge, on the labelled threads of the folds that may be read. Prints what
 cross-validation by thread gives. With `--write` the weights go into
-`shared/domain/consensus/sentence_weights.py`.
+`shared/reading/sentence_weights.py`.
 """
 
 import argparse
@@ -23,12 +23,12 @@ from evaluation.consensus_folds import is_unread
 from evaluation.consensus_scores import overlap
 from evaluation.data import data_folder
 from evaluation.logistic import fit
-from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.proposal import find_put, read_genre
-from shared.domain.consensus.sentence_scores import MOST_MAILS, FeatureReader, Head, candidates_of, may_be
+from shared.reading.linked_thread import LinkedThread
+from shared.reading.proposal import find_proposal, read_genre
+from shared.reading.sentence_scores import MOST_MAILS, FeatureReader, Head, candidates_of, may_be
 
 _FOLDERS = ("consensus", "calls")
-_MODULE = Path(__file__).resolve().parents[1] / "shared/domain/consensus/sentence_weights.py"
+_MODULE = Path(__file__).resolve().parents[1] / "shared/reading/sentence_weights.py"
 _LABELS = {
     Head.POINT: ("key_points", "outcome_evidence"),
     Head.DECISION: ("decisions",),
@@ -78,7 +78,7 @@ def _gather(threads: list[LabelledThread]) -> _Sentences:
     messages: list[str] = []
     for number, thread in enumerate(threads):
         linked = LinkedThread(thread.mails, thread.profile)
-        put = find_put(linked)
+        put = find_proposal(linked)
         reader = FeatureReader(linked, put, read_genre(linked, put).kind)
         for sentence in candidates_of(linked):
             message = linked.mail_of(sentence).mail.message_id.strip("<>")

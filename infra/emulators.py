@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "local.settings.sample.json"
 COMPOSE = ("docker", "compose", "--file", str(ROOT / "compose.yaml"))
-PROVISION = "shared.upkeep.provisioning"
+PROVISION = "shared.operations.provisioning"
 OLDEST = (3, 11)
 # The Service Bus emulator allows 10 connections: one for the host, and these for the app and for `ops`, plus
 # one for each while it handles dead letters.

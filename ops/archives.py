@@ -11,9 +11,9 @@ from ops.command import Code, CommandError, Json, Yes, actor, run_audited, run_c
 from ops.output import answer, confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
-    from shared.clients.connections import Clients
-    from shared.documents.sources import Removal
+    from shared.azure.connections import Clients
     from shared.ingestion.storing import Stored
+    from shared.models.sources import Removal
     from shared.pipeline.progress import ArchiveProgress
 
 app = typer.Typer(help="Archives: ingest one, follow it, delete it.", no_args_is_help=True)
@@ -107,9 +107,9 @@ def progress(
 
 
 def _show_why(id_: str, *, json: bool) -> None:
-    from shared.upkeep.oversight.stuck_documents import why_not_done
+    from shared.operations.oversight.stuck_documents import find_blockers
 
-    found = run_command(lambda clients: why_not_done(clients, id_))
+    found = run_command(lambda clients: find_blockers(clients, id_))
     if json:
         return print_json(found.shown())
     table(
@@ -161,8 +161,8 @@ def delete_source(
     confirm(f"Delete the definition of {name} and keep its archives?", yes=yes)
 
     async def work(clients: "Clients", counts: dict[str, int]) -> None:
-        from shared.clients.cosmos.session import Session
-        from shared.documents.sources import Source
+        from shared.azure.cosmos.session import Session
+        from shared.models.sources import Source
 
         counts["sources"] = int(await clients.store.delete(Source, name, Session()))
         if not counts["sources"]:
@@ -188,11 +188,11 @@ def _delete(kind: str, target: str, *, here: bool, yes: bool, json: bool) -> Non
 async def _removed(
     clients: "Clients", counts: dict[str, int], kind: str, target: str, *, here: bool
 ) -> "Removal":
-    from shared.clients.cosmos.session import Session
-    from shared.documents.sources import Removal
-    from shared.pipeline.lifecycle.archives import DONE
-    from shared.upkeep.removal.requests import request_removal
-    from shared.upkeep.removal.run import run_removal
+    from shared.azure.cosmos.session import Session
+    from shared.models.sources import Removal
+    from shared.operations.removal.requests import request_removal
+    from shared.operations.removal.run import run_removal
+    from shared.pipeline.state.archives import DONE
 
     removal = await request_removal(
         clients, kind, target, requested_by=actor().name, now=clients.runtime.now()

@@ -106,7 +106,7 @@ def _print_error(code: Code, message: str) -> int:
 
 
 def _one_line(error: Exception) -> str:
-    from shared.clients.classify import classify
+    from shared.azure.classify import classify
     from shared.core.errors import PipelineError
 
     failure = classify(error)

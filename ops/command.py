@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 if TYPE_CHECKING:
-    from shared.clients.connections import Clients
-    from shared.upkeep.audit import Actor
+    from shared.azure.connections import Clients
+    from shared.operations.audit import Operator
 
 
 class Code(IntEnum):
@@ -114,11 +114,11 @@ class GlobalOptions:
 GLOBAL_OPTIONS = GlobalOptions()
 
 
-def actor() -> "Actor":
+def actor() -> "Operator":
     """Who this is, for the audit records."""
-    from shared.upkeep.audit import Actor
+    from shared.operations.audit import Operator
 
-    return Actor(os.environ.get(ACTOR_VARIABLE) or f"{getpass.getuser()}@{socket.gethostname()}")
+    return Operator(os.environ.get(ACTOR_VARIABLE) or f"{getpass.getuser()}@{socket.gethostname()}")
 
 
 class Interrupt:
@@ -153,7 +153,7 @@ def run_audited(
     """Run work that leaves an audit record, with what the work counts in its second argument."""
 
     async def audited_work(clients: "Clients") -> Result:
-        from shared.upkeep.audit import audited
+        from shared.operations.audit import audited
 
         chosen = selection(clients) if callable(selection) else selection
         async with audited(clients, action, actor(), chosen) as counts:
@@ -165,8 +165,8 @@ def run_audited(
 async def _performed(
     work: Callable[["Clients"], Awaitable[Result]], interrupt: Interrupt | None, *, changes: bool
 ) -> Result:
-    from shared.clients.connections import Clients
-    from shared.clients.telemetry.setup import CONNECTION, flush, start_for_command
+    from shared.azure.connections import Clients
+    from shared.azure.telemetry.setup import CONNECTION, flush, start_for_command
     from shared.settings.app import SettingsError, load_settings
 
     try:

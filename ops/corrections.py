@@ -8,10 +8,10 @@ from ops.command import Code, CommandError, Json, actor, checked_input, run_comm
 from ops.output import answer, print_json, print_note, print_rows, table
 
 if TYPE_CHECKING:
-    from shared.clients.connections import Clients
-    from shared.documents.edits import Correction, Placement
-    from shared.documents.sources import Source
-    from shared.upkeep.correcting import CorrectionAsked
+    from shared.azure.connections import Clients
+    from shared.models.edits import Correction, Placement
+    from shared.models.sources import Source
+    from shared.operations.correcting import CorrectionAsked
 
 
 app = typer.Typer(help="Corrections of threads.", no_args_is_help=True)
@@ -38,7 +38,7 @@ def list_corrections(
     """
     if (thread is None) is not labels:
         raise CommandError(Code.USAGE, "Give a thread, or --labels for all corrected threads.")
-    from shared.upkeep.correcting import correction_labels, corrections_of_thread
+    from shared.operations.correcting import correction_labels, corrections_of_thread
 
     if thread is None:
 
@@ -76,7 +76,7 @@ def make_correction(
     json: Json = False,
 ) -> None:
     """Correct a position, an outcome or a genre, or hide a sentence."""
-    from shared.upkeep.correcting import correct
+    from shared.operations.correcting import correct
 
     asked = _asked(kind, value, message_id=message, quote=quote, sentence=sentence, reason=reason)
     _tell(run_command(lambda clients: correct(clients, thread, asked, actor(), etag=etag)), json=json)
@@ -93,8 +93,8 @@ def revoke_correction(
     """Revoke a correction. Its history is kept."""
 
     async def work(clients: "Clients") -> "Correction":
-        from shared.clients.cosmos.session import Session
-        from shared.upkeep.correcting import find_correction, revoke
+        from shared.azure.cosmos.session import Session
+        from shared.operations.correcting import find_correction, revoke
 
         seen = etag or (await find_correction(clients, id_, Session())).etag
         return await revoke(clients, id_, reason, actor(), etag=seen)
@@ -123,7 +123,12 @@ def move_message(
         raise CommandError(Code.USAGE, "Give one of --to, --under, --split and --undo.")
 
     async def work(clients: "Clients") -> "Placement":
-        from shared.upkeep.placing import PlacementAsked, place_message, placements_of_thread, undo_placement
+        from shared.operations.placing import (
+            PlacementAsked,
+            place_message,
+            placements_of_thread,
+            undo_placement,
+        )
 
         if undo:
             placed = await placements_of_thread(clients, thread)
@@ -146,7 +151,7 @@ def move_message(
 @threads.command("history")
 def show_history(thread: ThreadId, json: Json = False) -> None:
     """List the placements of a thread, also undone ones."""
-    from shared.upkeep.placing import placements_of_thread
+    from shared.operations.placing import placements_of_thread
 
     found = run_command(lambda clients: placements_of_thread(clients, thread))
     if json:
@@ -187,7 +192,7 @@ def people(
         raise CommandError(Code.USAGE, "Give a --reason for the decision.")
 
     async def work(clients: "Clients") -> "Source":
-        from shared.upkeep.deciding_people import PeopleDecision, decide
+        from shared.operations.deciding_people import PeopleDecision, decide
 
         with checked_input():
             asked = PeopleDecision(addresses=addresses or [], is_one_person=is_one_person, reason=reason)
@@ -200,7 +205,7 @@ def people(
 
 
 def _show_open_names(source: str, *, json: bool) -> None:
-    from shared.upkeep.deciding_people import proposals
+    from shared.operations.deciding_people import proposals
 
     print_rows(
         run_command(lambda clients: proposals(clients, source)),
@@ -212,7 +217,7 @@ def _show_open_names(source: str, *, json: bool) -> None:
 
 
 def _asked(kind: str, value: str | None, **fields: str | None) -> "CorrectionAsked":
-    from shared.upkeep.correcting import OWN_FIELD, CorrectionAsked
+    from shared.operations.correcting import OWN_FIELD, CorrectionAsked
 
     own = {OWN_FIELD[kind]: value} if kind in OWN_FIELD else {}
     with checked_input():

@@ -11,7 +11,7 @@ from ops.dlq_operations import carry_out, restore_purged
 from ops.output import ago, clean, fields, print_json, print_note, print_rows, shortened, write_export
 
 if TYPE_CHECKING:
-    from shared.upkeep.deadletters.diagnosis import Diagnosed, LetterSelection
+    from shared.operations.deadletters.diagnosis import Diagnosed, LetterSelection
 
 
 app = typer.Typer(help="Dead letters: list, requeue, purge and restore them.", no_args_is_help=True)
@@ -77,7 +77,7 @@ def list_(
 
 
 def _list_groups(queues: list[str] | None, *, json: bool) -> None:
-    from shared.upkeep.deadletters.diagnosis import Group, diagnosed_letters, group_letters
+    from shared.operations.deadletters.diagnosis import Group, diagnosed_letters, group_letters
 
     named = _named(queues)
     found = group_letters(run_command(lambda clients: diagnosed_letters(clients, named, judged=True)))
@@ -174,7 +174,7 @@ def _letters(
     event_type: list[str] | None = None,
     **more: Any,
 ) -> "LetterSelection":
-    from shared.upkeep.deadletters.diagnosis import LetterSelection
+    from shared.operations.deadletters.diagnosis import LetterSelection
 
     return LetterSelection(
         queues=_named(queues),
@@ -248,8 +248,8 @@ def restore(
 
 
 def _named(queues: list[str] | None) -> list[str]:
+    from shared.operations.deadletters.diagnosis import UnknownQueueError, queue_named
     from shared.pipeline.topology import QUEUES
-    from shared.upkeep.deadletters.diagnosis import UnknownQueueError, queue_named
 
     try:
         return list(dict.fromkeys(queue_named(queue) for queue in queues or QUEUES))
@@ -258,7 +258,7 @@ def _named(queues: list[str] | None) -> list[str]:
 
 
 def _chosen(queues: list[str] | None, **conditions: Any) -> "list[Diagnosed]":
-    from shared.upkeep.deadletters.diagnosis import choose
+    from shared.operations.deadletters.diagnosis import choose
 
     selection = _letters(queues, **conditions)
     return run_command(lambda clients: choose(clients, selection))

@@ -11,10 +11,10 @@ from ops.output import confirm, print_json, print_note, table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from shared.clients.connections import Clients
-    from shared.clients.servicebus.dead_letter_mover import OperationObserver
-    from shared.documents.records import Audit
-    from shared.upkeep.deadletters.diagnosis import Diagnosed, LetterSelection
+    from shared.azure.connections import Clients
+    from shared.azure.servicebus.dead_letter_mover import OperationObserver
+    from shared.models.records import Audit
+    from shared.operations.deadletters.diagnosis import Diagnosed, LetterSelection
 
 DOING = {
     "dlq.requeue": "requeue", "dlq.purge": "purge", "dlq.restore": "restore", "dlq.resolve": "purge",
@@ -38,8 +38,8 @@ def carry_out(
     interrupt, selection = Interrupt(), None if resume is not None else select()
 
     async def work(clients: "Clients") -> "Audit | None":
-        from shared.upkeep.deadletters.diagnosis import choose
-        from shared.upkeep.deadletters.operations import request_operation
+        from shared.operations.deadletters.diagnosis import choose
+        from shared.operations.deadletters.operations import request_operation
 
         if resume is not None:
             return await run_shown(clients, await _resumable(clients, resume, action), interrupt)
@@ -64,8 +64,8 @@ def restore_purged(
     asked |= {name: value for name, value in (("sequence_numbers", sequence), ("limit", limit)) if value}
 
     async def work(clients: "Clients") -> "Audit | None":
-        from shared.upkeep.deadletters.journal import restorable
-        from shared.upkeep.deadletters.operations import request_operation
+        from shared.operations.deadletters.journal import restorable
+        from shared.operations.deadletters.operations import request_operation
 
         found = await restorable(clients, purge, sequence_numbers=sequence, limit=limit)
         counted = Counter(record["queue"] for record in found)
@@ -83,7 +83,7 @@ def restore_purged(
 
 
 async def _resumable(clients: "Clients", operation: str, action: str) -> "Audit":
-    from shared.upkeep.audit import find_audit
+    from shared.operations.audit import find_audit
 
     audit = await find_audit(clients.store, operation)
     if DOING.get(audit.action) != DOING[action]:
@@ -92,7 +92,7 @@ async def _resumable(clients: "Clients", operation: str, action: str) -> "Audit"
 
 
 async def run_shown(clients: "Clients", audit: "Audit", interrupt: Interrupt) -> "Audit":
-    from shared.upkeep.deadletters.operations import run_operation
+    from shared.operations.deadletters.operations import run_operation
 
     print_note(f"operation {audit.id}")
     with _watching(audit, interrupt) as watch:
@@ -105,7 +105,7 @@ def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[OperationObserv
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from shared.clients.servicebus.dead_letter_mover import OperationObserver
+    from shared.azure.servicebus.dead_letter_mover import OperationObserver
 
     console = Console(stderr=True)
     columns = (

@@ -13,9 +13,9 @@ from ops.output import ago, confirm, fields, print_json, print_note, print_rows,
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from shared.clients.connections import Clients
-    from shared.upkeep.due_documents import DueDocument
-    from shared.upkeep.oversight.stuck_documents import BulkResult
+    from shared.azure.connections import Clients
+    from shared.operations.due_documents import DueDocument
+    from shared.operations.oversight.stuck_documents import BulkResult
 
     Purge = Callable[[Clients, list[DueDocument]], Awaitable[BulkResult]]
 
@@ -100,7 +100,7 @@ def purge(
 
 
 def _show(id_: str, *, json: bool) -> None:
-    from shared.upkeep.oversight.stuck_documents import find_anywhere
+    from shared.operations.oversight.stuck_documents import find_anywhere
 
     found = run_command(lambda clients: find_anywhere(clients, id_))
     if not found:
@@ -117,8 +117,8 @@ def _list(
     conditions: list[Condition], name: str | None, limit: int, output: Path | None, *, json: bool
 ) -> None:
     async def work(clients: "Clients") -> "list[DueDocument]":
-        from shared.upkeep.due_documents import COLLECTIONS
-        from shared.upkeep.oversight.stuck_documents import (
+        from shared.operations.due_documents import COLLECTIONS
+        from shared.operations.oversight.stuck_documents import (
             collection_named,
             failed_documents,
             stuck_documents,
@@ -155,7 +155,7 @@ def _list(
 
 
 async def _write(clients: "Clients", documents: "list[DueDocument]", output: Path) -> None:
-    from shared.upkeep.oversight.stuck_documents import find_anywhere
+    from shared.operations.oversight.stuck_documents import find_anywhere
 
     write_export(
         str(output),
@@ -186,8 +186,8 @@ def _act(
         raise CommandError(Code.USAGE, "Give ids, or --all for every failed document of the collection.")
 
     async def work(clients: "Clients") -> "tuple[str, BulkResult]":
-        from shared.upkeep.audit import audited
-        from shared.upkeep.oversight.stuck_documents import (
+        from shared.operations.audit import audited
+        from shared.operations.oversight.stuck_documents import (
             BulkResult,
             collection_named,
             failed_documents,
@@ -225,8 +225,8 @@ def _act(
 async def _purge(clients: "Clients", documents: "list[DueDocument]", *, output: Path | None) -> "BulkResult":
     """Ask for the deletion of each archive that was given up; the others are left, with the reason."""
     from ops.exports import export_before_purge
-    from shared.upkeep.oversight.stuck_documents import BulkResult
-    from shared.upkeep.removal.requests import request_removal
+    from shared.operations.oversight.stuck_documents import BulkResult
+    from shared.operations.removal.requests import request_removal
 
     left, changed = [], 0
     purged = [document.id for document in documents if _why_not_purged(document) is None]
@@ -246,7 +246,7 @@ async def _purge(clients: "Clients", documents: "list[DueDocument]", *, output: 
 
 
 def _why_not_purged(document: "DueDocument") -> str | None:
-    from shared.documents.sources import Archive, ArchiveStatus
+    from shared.models.sources import Archive, ArchiveStatus
 
     if document.collection.model is not Archive:  # the consistency checks would make a part again
         return "it is part of an archive, and goes with that: `archive delete`"

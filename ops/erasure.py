@@ -8,8 +8,8 @@ from ops.command import Code, CommandError, Json, Yes, actor, run_audited, run_c
 from ops.output import confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
-    from shared.clients.connections import Clients
-    from shared.upkeep.erasure.run import ErasurePlan, ErasureTarget
+    from shared.azure.connections import Clients
+    from shared.operations.erasure.run import ErasurePlan, ErasureTarget
 
 QUOTES = "Also erase the mails of others that quote a line of what goes. Without it, they stay as they are."
 
@@ -40,7 +40,7 @@ def erase(
 
     async def look(clients: "Clients") -> "ErasurePlan":
         from shared.core.errors import NotFoundError
-        from shared.upkeep.erasure.run import plan_erasure
+        from shared.operations.erasure.run import plan_erasure
 
         try:
             return await plan_erasure(clients, _target(kind, value, quotes=quotes))
@@ -54,7 +54,7 @@ def erase(
     confirm(f"Erase {found['messages']} messages of {found['threads']} threads for good?", yes=yes)
 
     from shared.ingestion.redaction import hidden_name
-    from shared.upkeep.erasure.run import erase as erase_planned
+    from shared.operations.erasure.run import erase as erase_planned
 
     async def work(clients: "Clients", counts: dict[str, int]) -> dict[str, int]:
         counts.update(await erase_planned(clients, plan, actor().name, print_note))
@@ -66,7 +66,7 @@ def erase(
 
 
 def _target(kind: str, value: str, *, quotes: bool) -> "ErasureTarget":
-    from shared.upkeep.erasure.run import ErasedKind, ErasureTarget
+    from shared.operations.erasure.run import ErasedKind, ErasureTarget
 
     return ErasureTarget(ErasedKind(kind), value, quotes=quotes)
 

@@ -10,8 +10,8 @@ from ops.command import Code, CommandError, Json, run_audited
 from ops.output import answer, print_json, print_note, table
 
 if TYPE_CHECKING:
-    from shared.clients.connections import Clients
-    from shared.upkeep.exporting import Exported
+    from shared.azure.connections import Clients
+    from shared.operations.exporting import Exported
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the export.")]
 
@@ -30,7 +30,7 @@ def export(
         raise CommandError(Code.USAGE, "Give --all to export everything.")
 
     async def work(clients: "Clients", counts: dict[str, int]) -> "Exported":
-        from shared.upkeep.exporting import ExportExistsError, export_all
+        from shared.operations.exporting import ExportExistsError, export_all
 
         try:
             done = await export_all(clients, folder)
@@ -57,7 +57,7 @@ def import_(folder: Folder, json: Json = False) -> None:
 
     async def work(clients: "Clients", counts: dict[str, int]) -> dict[str, int]:
         from shared.ingestion.uploads import Upload, take_upload
-        from shared.upkeep.exporting import exported_archives
+        from shared.operations.exporting import exported_archives
 
         counts.update({"archives": 0, "duplicates": 0})
         async for source, name, content in exported_archives(folder):
@@ -73,7 +73,7 @@ def import_(folder: Folder, json: Json = False) -> None:
 
 async def export_before_purge(clients: "Clients", archive_ids: list[str], folder: Path | None) -> Path:
     """Write what a purge takes away, before it is asked for."""
-    from shared.upkeep.exporting import export_archive
+    from shared.operations.exporting import export_archive
 
     target = folder or Path(f"purged-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
     for archive_id in archive_ids:

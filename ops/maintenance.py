@@ -21,9 +21,9 @@ from ops.command import (
 from ops.output import answer, confirm, print_json, print_note, table
 
 if TYPE_CHECKING:
-    from shared.clients.connections import Clients
-    from shared.documents.records import Audit, Run
-    from shared.upkeep.reembed import Reembedded
+    from shared.azure.connections import Clients
+    from shared.models.records import Audit, Run
+    from shared.operations.reembed import Reembedded
 
 
 SHOWN_EXAMPLES = 20
@@ -42,8 +42,8 @@ def sweep(
         raise CommandError(Code.USAGE, "The app sweeps by itself; --once runs one sweep now.")
 
     async def work(clients: "Clients", counts: dict[str, int]) -> "Run | None":
-        from shared.upkeep.sweep import Options
-        from shared.upkeep.sweep import sweep as run_sweep
+        from shared.operations.sweep import Options
+        from shared.operations.sweep import sweep as run_sweep
 
         done = await run_sweep(clients, Options(requested_by=actor().name, dry_run=dry_run))
         for collection in (done.counts if done else {}).values():
@@ -95,7 +95,7 @@ def reembed(
 
     async def work(clients: "Clients", counts: dict[str, int]) -> "Reembedded":
         from shared.embedding.factory import embedder
-        from shared.upkeep.reembed import reembed as run_reembed
+        from shared.operations.reembed import reembed as run_reembed
 
         done = await run_reembed(
             clients,
@@ -147,8 +147,8 @@ def verify(
         confirm("Repair the problems found? Work is requested again, and orphans are deleted.", yes=yes)
 
     async def work(clients: "Clients", counts: dict[str, int]) -> "Run":
-        from shared.upkeep.integrity.run import GRACE, VerifyOptions
-        from shared.upkeep.integrity.run import verify as run_checks
+        from shared.operations.integrity.run import GRACE, VerifyOptions
+        from shared.operations.integrity.run import verify as run_checks
 
         grace = timedelta(0) if recent else GRACE
         options = VerifyOptions(repair=repair, archives=archives, grace=grace, requested_by=actor().name)
@@ -195,7 +195,7 @@ def _show_damage(done: "Run", found: int, repaired: int, *, repair: bool) -> Non
 
 
 def _remedy(done: "Run", found: int, repaired: int, *, repair: bool) -> str:
-    from shared.upkeep.integrity.repair import REPAIRS
+    from shared.operations.integrity.repair import REPAIRS
 
     if repair:
         return f"{found:,} found, {repaired:,} repaired."
@@ -226,14 +226,14 @@ def resummarize(
     interrupt = Interrupt()
 
     async def work(clients: "Clients") -> "Audit | None":
-        from shared.clients.servicebus.dead_letter_mover import OperationObserver
-        from shared.summarization.estimating import estimate_reading
-        from shared.upkeep.background import (
+        from shared.azure.servicebus.dead_letter_mover import OperationObserver
+        from shared.operations.background import (
             ThreadSelection,
             request_resummarizing,
             run_resummarizing,
             threads_left,
         )
+        from shared.summarization.estimating import estimate_reading
 
         watch = OperationObserver(stopped=interrupt.stopped)
         if resume is not None:

@@ -10,9 +10,9 @@ from ops.output import answer, clean, print_json, print_note, print_rows, table,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shared.clients.connections import Clients
-    from shared.retrieval.read_models import Quote
-    from shared.retrieval.search import SearchAsked
+    from shared.azure.connections import Clients
+    from shared.views.read_models import Quote
+    from shared.views.search import SearchAsked
 
 
 app = typer.Typer(help="Subscriptions to email digests.", no_args_is_help=True)
@@ -27,7 +27,7 @@ def report(
     """List current reports, or print one as Markdown."""
     if id_ is None:
         return _list(source, limit, json=json)
-    from shared.retrieval.threads import report_detail
+    from shared.views.threads import report_detail
 
     detail = run_command(lambda clients: report_detail(clients, id_))
     if json:
@@ -40,8 +40,8 @@ def report(
 
 def _list(source: str | None, limit: int, *, json: bool) -> None:
     async def work(clients: "Clients") -> list[dict[str, object]]:
-        from shared.clients.cosmos.session import Session
-        from shared.documents.queries.reports import LATEST_REPORT_TITLES
+        from shared.azure.cosmos.session import Session
+        from shared.models.queries.reports import LATEST_REPORT_TITLES
 
         rows = clients.store.query(LATEST_REPORT_TITLES, Session(), limit=limit, source=source)
         return [row async for row in rows]
@@ -74,7 +74,7 @@ def search(
     json: Json = False,
 ) -> None:
     """Search all mail (keyword and semantic)."""
-    from shared.retrieval.search import find
+    from shared.views.search import find
 
     wanted = _asked(q=query, mode="words" if words else "hybrid", source=source, limit=limit)
     found = run_command(lambda clients: find(clients, wanted))
@@ -110,7 +110,7 @@ def ask(
     json: Json = False,
 ) -> None:
     """Answer a question by sentences of the mail, and by those of a chat model that they bear."""
-    from shared.retrieval.ask import answer_question
+    from shared.views.ask import answer_question
 
     _asked(q=question, source=source)
     answer = run_command(lambda clients: answer_question(clients, question, source, written=written))
@@ -140,7 +140,7 @@ def _show_quotes(quotes: "Sequence[Quote]", margin: str) -> None:
 def _asked(**given: object) -> "SearchAsked":
     from pydantic import ValidationError
 
-    from shared.retrieval.search import SearchAsked
+    from shared.views.search import SearchAsked
 
     try:
         return SearchAsked.model_validate(given)

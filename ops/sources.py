@@ -19,9 +19,9 @@ from ops.command import (
 from ops.output import ago, answer, fields, print_json, print_note, print_rows
 
 if TYPE_CHECKING:
-    from shared.clients.connections import Clients
-    from shared.documents.sources import Source
+    from shared.azure.connections import Clients
     from shared.ingestion.source_definitions import SourceDefinition
+    from shared.models.sources import Source
 
 app = typer.Typer(help="Sources: where archives are fetched from.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The source's name.")]
@@ -67,9 +67,9 @@ def list_(
         return print_json(shown) if json else fields(shown.items())
 
     async def work(clients: "Clients") -> "list[Source]":
-        from shared.clients.cosmos.session import Session
-        from shared.documents.queries.operations import ALL_SOURCES
-        from shared.documents.sources import Source
+        from shared.azure.cosmos.session import Session
+        from shared.models.queries.operations import ALL_SOURCES
+        from shared.models.sources import Source
 
         return await clients.store.query_documents(Source, ALL_SOURCES, Session())
 
@@ -135,7 +135,7 @@ def add(
         return _look(given.get("url"), json=json)
 
     async def work(clients: "Clients", counts: dict[str, int]) -> "Source":
-        from shared.clients.cosmos.session import Session
+        from shared.azure.cosmos.session import Session
         from shared.ingestion.source_definitions import source_of
 
         source = source_of(_checked({"name": name, **given}, clients), clients.runtime.now())
@@ -169,8 +169,8 @@ def update(name: Name, read_given: ReadGiven, json: Json = False) -> None:
     given = read_given()
 
     async def work(clients: "Clients", counts: dict[str, int]) -> "Source":
-        from shared.clients.cosmos.session import Session
-        from shared.clients.cosmos.store import Conflict
+        from shared.azure.cosmos.session import Session
+        from shared.azure.cosmos.store import Conflict
         from shared.ingestion.source_definitions import definition_of, updated_source
 
         for _ in range(MAX_WRITE_ATTEMPTS):
@@ -215,8 +215,8 @@ def trigger(name: Name, json: Json = False) -> None:
 
 
 async def _found(clients: "Clients", name: str) -> "Source":
-    from shared.clients.cosmos.session import Session
-    from shared.documents.sources import Source
+    from shared.azure.cosmos.session import Session
+    from shared.models.sources import Source
 
     source = await clients.store.find(Source, name, Session()) if name.isprintable() else None
     if source is None:

@@ -8,7 +8,7 @@ from ops.command import GLOBAL_OPTIONS, Code, CommandError, Json, Limit, run_com
 from ops.output import ago, alarming, fields, print_json, print_note, print_rows, shortened, table
 
 if TYPE_CHECKING:
-    from shared.upkeep.oversight.status import QueueStatus, SystemStatus
+    from shared.operations.oversight.status import QueueStatus, SystemStatus
 
 LONGEST_NAME = 20
 
@@ -18,7 +18,7 @@ def status(
     json: Json = False,
 ) -> None:
     """Show queues, dead letters, stuck and failed documents."""
-    from shared.upkeep.oversight.status import read_status
+    from shared.operations.oversight.status import read_status
 
     found = run_command(read_status)
     if json:
@@ -104,7 +104,7 @@ def audit(
     json: Json = False,
 ) -> None:
     """List operations, newest first, or show one."""
-    from shared.upkeep.audit import find_audit, last_audits
+    from shared.operations.audit import find_audit, last_audits
 
     if operation is not None:
         stored = run_command(lambda clients: find_audit(clients.store, operation)).model_dump(
@@ -130,8 +130,8 @@ def timeline(
     json: Json = False,
 ) -> None:
     """Show the events of a document in all stages, oldest first."""
-    from shared.clients.telemetry.spans import span_store
-    from shared.upkeep.oversight.timeline import read_timeline
+    from shared.azure.telemetry.spans import span_store
+    from shared.operations.oversight.timeline import read_timeline
 
     telemetry = span_store(setting_values(GLOBAL_OPTIONS.settings))
     entries, without_spans = run_command(lambda clients: read_timeline(clients, id_, telemetry))

@@ -14,22 +14,22 @@ from typing import Any
 
 import azure.functions as func
 
-from shared.clients.telemetry.metrics import pipeline_metrics
+from shared.azure.telemetry.metrics import pipeline_metrics
+from shared.chunking.chunker import ChunkSettings, Embedder, Strategy, TextChunk, chunk_body
+from shared.chunking.tokens import ModelTokenizer
 from shared.core.ids import chunk_id, chunk_set
-from shared.documents.threads import Chunk, Message
-from shared.domain.chunking.chunker import ChunkSettings, Embedder, Strategy, TextChunk, chunk_body
-from shared.domain.chunking.tokens import ModelTokenizer
-from shared.domain.mail.models import read_segments
 from shared.embedding.factory import embed_with, embedder
 from shared.embedding.model_tokens import ModelTokens, model_tokens
+from shared.mail.models import read_segments
+from shared.models.threads import Chunk, Message
 from shared.pipeline import topology
 from shared.pipeline.event_builders import PreparedChunk, chunks_prepared
 from shared.pipeline.event_types import ChunksPrepared, JSONParsed
 from shared.pipeline.events import Event
-from shared.pipeline.lifecycle.archives import messages_processed
-from shared.pipeline.stage import Stage, StageResult, Work
-from shared.threads.chunk_sets import LABELS, MessagesOvertakenError, delete_stale, label_chunks
-from shared.threads.moving import load_announced_messages
+from shared.pipeline.stage import Stage, StageContext, StageResult
+from shared.pipeline.state.archives import mark_processed
+from shared.thread_store.chunk_sets import LABELS, MessagesOvertakenError, delete_stale, label_chunks
+from shared.thread_store.moving import load_announced_messages
 from stages.registration import register_stage
 
 blueprint = func.Blueprint()
@@ -40,7 +40,7 @@ FACTS = 1  # raised when `_document` says something else of the same text
 OVERLAP_TOKENS = 24  # about a tenth of a chunk: a sentence that is cut is whole in one of the two
 
 
-async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
+async def chunk(event: Event[JSONParsed], work: StageContext) -> StageResult:
     keys = event.data.message_keys
     messages = await load_announced_messages(work.clients, keys, event.data.archive_id, work.session)
     tokens = await model_tokens(work.clients)
@@ -65,7 +65,7 @@ async def chunk(event: Event[JSONParsed], work: Work) -> StageResult:
 
 
 async def _store(
-    chunks: Sequence[Chunk], messages: Sequence[Message], sets: Mapping[str, str], work: Work
+    chunks: Sequence[Chunk], messages: Sequence[Message], sets: Mapping[str, str], work: StageContext
 ) -> set[str]:
     """Return the messages that have another text or other labels by now, or are gone."""
     store, session = work.clients.store, work.session
@@ -83,25 +83,25 @@ async def _store(
     await label_chunks(work.clients, labels, session, is_announced=True)
     counts = Counter(chunk.message_key for chunk in chunks)
     named = {key: (name, counts[key]) for key, name in sets.items()}
-    return await messages_processed(store, messages, named, session)
+    return await mark_processed(store, messages, named, session)
 
 
 def _sets_of(
-    messages: Sequence[Message], settings: ChunkSettings, tokens: ModelTokens, work: Work
+    messages: Sequence[Message], settings: ChunkSettings, tokens: ModelTokens, work: StageContext
 ) -> dict[str, str]:
     model = work.clients.settings.EMBEDDING_MODEL if settings.strategy is Strategy.SEMANTIC else ""
     splitting = f"{FACTS} {settings} {tokens.tokenizer.digest} {model}"
     return {message.id: chunk_set(message.text_version, splitting) for message in messages}
 
 
-def _settings(work: Work, most: int) -> ChunkSettings:
+def _settings(work: StageContext, most: int) -> ChunkSettings:
     """From the app's settings, and no more than the model reads: the rest would have no vector."""
     given = work.clients.settings
     size = min(given.CHUNKING_MAX_TOKENS, most)
     return ChunkSettings(Strategy(given.CHUNKING_STRATEGY), size, min(OVERLAP_TOKENS, size // 2))
 
 
-async def _sentence_embedder(settings: ChunkSettings, work: Work) -> Embedder | None:
+async def _sentence_embedder(settings: ChunkSettings, work: StageContext) -> Embedder | None:
     """Only the semantic strategy compares sentences; the others must not start the encoder."""
     if settings.strategy is not Strategy.SEMANTIC:
         return None

@@ -4,8 +4,8 @@ import logging
 
 import azure.functions as func
 
-from shared.clients.connections import Clients
-from shared.clients.telemetry.metrics import PipelineSpan
+from shared.azure.connections import Clients
+from shared.azure.telemetry.metrics import PipelineSpan
 from shared.pipeline.topology import DELIVERIES
 from shared.publishing.webhooks import deliver_and_wake
 from stages.registration import register_request

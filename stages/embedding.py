@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 
 import azure.functions as func
 
-from shared.clients.classify import classify
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Patch
-from shared.clients.search.fields import indexed_chunk
-from shared.clients.telemetry.metrics import pipeline_metrics
+from shared.azure.classify import classify
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Patch
+from shared.azure.search.fields import indexed_chunk
+from shared.azure.telemetry.metrics import pipeline_metrics
 from shared.core.concurrency import batches_of
 from shared.core.errors import (
     ClassifiedError,
@@ -26,25 +26,25 @@ from shared.core.errors import (
     add_details,
 )
 from shared.core.times import stored_time
-from shared.documents.base import ProcessingStatus
-from shared.documents.threads import Chunk, Thread
 from shared.embedding.encoder import Embedder, Vectors
 from shared.embedding.factory import embedder
 from shared.embedding.vector_cache import VectorCache
+from shared.models.base import ProcessingStatus
+from shared.models.threads import Chunk, Thread
 from shared.pipeline import topology
 from shared.pipeline.event_builders import embeddings_generated, error_fields
 from shared.pipeline.event_types import ChunksPrepared, EmbeddingGenerationFailed
 from shared.pipeline.events import Event
-from shared.pipeline.failures import failure_record, isolate_poison
-from shared.pipeline.lifecycle.archives import (
-    chunk_embedded,
-    chunk_given_up,
-    chunks_recovered,
-    is_settled,
+from shared.pipeline.failures import failure_record, isolate_failures
+from shared.pipeline.stage import Stage, StageContext, StageResult
+from shared.pipeline.state.archives import (
+    is_chunk_finished,
+    mark_chunk_failed,
+    mark_embedded,
+    recover_chunks,
 )
-from shared.pipeline.stage import Stage, StageResult, Work
-from shared.threads.chunk_sets import LABELS, MessagesOvertakenError, delete_lost_vectors, labels_of
-from shared.threads.moving import load_announced_chunks
+from shared.thread_store.chunk_sets import LABELS, MessagesOvertakenError, delete_lost_vectors, labels_of
+from shared.thread_store.moving import load_announced_chunks
 from stages.registration import register_stage
 
 blueprint = func.Blueprint()
@@ -73,7 +73,7 @@ class Done:
     errors: list[BaseException] = field(default_factory=list)
 
 
-async def embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
+async def embed(event: Event[ChunksPrepared], work: StageContext) -> StageResult:
     try:
         return await _embed(event.data, work)
     except Exception as error:
@@ -81,7 +81,7 @@ async def embed(event: Event[ChunksPrepared], work: Work) -> StageResult:
         raise
 
 
-async def _embed(data: ChunksPrepared, work: Work) -> StageResult:
+async def _embed(data: ChunksPrepared, work: StageContext) -> StageResult:
     chunks = await load_announced_chunks(work.clients, data, work.session)
     if data.chunk_ids and not chunks:  # deleted with their archive
         return StageResult(counts={"removed": len(data.chunk_ids)})
@@ -89,7 +89,7 @@ async def _embed(data: ChunksPrepared, work: Work) -> StageResult:
     await work.clients.index.versions.check(model.dimension)
     thread_ids = sorted({chunk.thread_id for chunk in chunks})
     threads = await work.clients.store.find_many(Thread, thread_ids, work.session)
-    open_ones = [chunk for chunk in chunks if not is_settled(chunk, model.model)]
+    open_ones = [chunk for chunk in chunks if not is_chunk_finished(chunk, model.model)]
     done = await _embed_groups(open_ones, threads, model, work)
     if done.errors:
         raise done.errors[0]
@@ -106,13 +106,13 @@ async def _embed(data: ChunksPrepared, work: Work) -> StageResult:
     )
     return StageResult(
         [generated, *await _record_given_up(chunks, done, model, work)],
-        after_announcing=lambda: chunks_recovered(work.clients.store, chunks, work.session),
+        after_announcing=lambda: recover_chunks(work.clients.store, chunks, work.session),
         counts={"chunks": len(chunks), "embedded": done.embedded, "given_up": len(done.failed)},
     )
 
 
 async def _record_given_up(
-    chunks: Sequence[Chunk], done: Done, model: Embedder, work: Work
+    chunks: Sequence[Chunk], done: Done, model: Embedder, work: StageContext
 ) -> list[EmbeddingGenerationFailed]:
     """Record what no attempt can embed, by kinds of error; what an earlier delivery gave up, once more."""
     by_error: dict[str, dict[str, ClassifiedError]] = {}
@@ -159,7 +159,9 @@ def _failure_of(chunk: Chunk, done: Done) -> ClassifiedError | None:
     return ClassifiedError(ErrorKind.PERMANENT, error_type, message, safe_to_log=False)
 
 
-async def _relabel(data: ChunksPrepared, chunks: Sequence[Chunk], model: Embedder, work: Work) -> None:
+async def _relabel(
+    data: ChunksPrepared, chunks: Sequence[Chunk], model: Embedder, work: StageContext
+) -> None:
     """Write the labels of chunks that have their vector and got other labels since, or are to get them.
 
     Also of settled ones: an earlier delivery may have written the labels of the event after the later ones.
@@ -168,14 +170,14 @@ async def _relabel(data: ChunksPrepared, chunks: Sequence[Chunk], model: Embedde
     other = [
         chunk
         for chunk in chunks
-        if is_settled(chunk, model.model) and chunk.status is not ProcessingStatus.FAILED_MAX_RETRIES
+        if is_chunk_finished(chunk, model.model) and chunk.status is not ProcessingStatus.FAILED_MAX_RETRIES
         if chunk.status is ProcessingStatus.PENDING or announced.get(chunk.id) != chunk.label_version
     ]
     await work.clients.index.upsert([labels_of(chunk.model_dump(include={"id", *LABELS})) for chunk in other])
-    await _settle([chunk_embedded(chunk, model=model.model) for chunk in other], work)
+    await _settle([mark_embedded(chunk, model=model.model) for chunk in other], work)
 
 
-async def _settle(patches: Sequence[Patch], work: Work) -> None:
+async def _settle(patches: Sequence[Patch], work: StageContext) -> None:
     """The flag is the check: of a chunk with other labels, or of none, the vector is not as it has to be."""
     refused = await work.clients.store.patch_all(Chunk, patches, work.session)
     if refused:
@@ -184,7 +186,7 @@ async def _settle(patches: Sequence[Patch], work: Work) -> None:
 
 
 async def _embed_groups(
-    chunks: Sequence[Chunk], threads: Mapping[str, Thread], model: Embedder, work: Work
+    chunks: Sequence[Chunk], threads: Mapping[str, Thread], model: Embedder, work: StageContext
 ) -> Done:
     """All groups at once: the encoder takes them in turn. What one has stored stays when another fails."""
     ordered = sorted(chunks, key=lambda chunk: chunk.partition)  # the chunks of a partition are one write
@@ -202,7 +204,7 @@ async def _embed_groups(
 
 
 async def _embed_group(
-    chunks: Sequence[Chunk], threads: Mapping[str, Thread], model: Embedder, work: Work
+    chunks: Sequence[Chunk], threads: Mapping[str, Thread], model: Embedder, work: StageContext
 ) -> Encoded:
     unstored = await unstored_vectors(work.clients)
     encoded = await _encode(chunks, model, unstored, work)
@@ -221,7 +223,9 @@ async def unstored_vectors(clients: Clients) -> VectorCache:
     return await clients.resources.get(VectorCache, new_cache)
 
 
-async def _encode(chunks: Sequence[Chunk], model: Embedder, unstored: VectorCache, work: Work) -> Encoded:
+async def _encode(
+    chunks: Sequence[Chunk], model: Embedder, unstored: VectorCache, work: StageContext
+) -> Encoded:
     """Encode those that have no vector yet."""
     started = work.runtime.monotonic()
     vectors = dict(unstored.find(_key(chunk, model) for chunk in chunks))
@@ -241,7 +245,7 @@ def _key(chunk: Chunk, model: Embedder) -> str:
 
 
 async def _store_vectors(
-    encoded: Encoded, threads: Mapping[str, Thread], model: Embedder, work: Work
+    encoded: Encoded, threads: Mapping[str, Thread], model: Embedder, work: StageContext
 ) -> None:
     """Store the group's vectors, and give up those that the index refuses for good."""
     now = stored_time(work.now())
@@ -252,7 +256,7 @@ async def _store_vectors(
         for chunk in encoded.chunks
         if chunk.id not in encoded.failed
     ]
-    poison = await isolate_poison(items, work.clients.index.upsert)
+    poison = await isolate_failures(items, work.clients.index.upsert)
     if len(poison) == len(items) > 1:
         raise RefusesEverythingError(
             f"the index refuses all {len(items)} vectors, not one of them: {poison[0][1].message}"
@@ -264,9 +268,9 @@ async def _store_vectors(
 
 def _outcomes(encoded: Encoded, model: Embedder) -> list[Patch]:
     return [
-        chunk_embedded(chunk, model=model.model)
+        mark_embedded(chunk, model=model.model)
         if (error := encoded.failed.get(chunk.id)) is None
-        else chunk_given_up(chunk, classify(error))
+        else mark_chunk_failed(chunk, classify(error))
         for chunk in encoded.chunks
     ]
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import azure.functions as func
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.clients.cosmos.store import Store
-from shared.clients.telemetry.metrics import PipelineSpan
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.azure.cosmos.store import Store
+from shared.azure.telemetry.metrics import PipelineSpan
 from shared.core.errors import ClassifiedError, ErrorKind
 from shared.core.ids import failed_event_of
-from shared.documents.records import FailureRecord
+from shared.models.records import FailureRecord
 from shared.pipeline.events import Event, parse_event
 from shared.pipeline.failures import failure_record
 from shared.pipeline.topology import FAILURES, STAGE_OF_FAILURE

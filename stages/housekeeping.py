@@ -2,9 +2,9 @@
 
 import azure.functions as func
 
-from shared.clients.connections import clients
-from shared.clients.telemetry.metrics import span
-from shared.upkeep.housekeeping import keep_house
+from shared.azure.connections import clients
+from shared.azure.telemetry.metrics import span
+from shared.operations.housekeeping import run_housekeeping
 
 blueprint = func.Blueprint()
 
@@ -14,4 +14,4 @@ blueprint = func.Blueprint()
 async def housekeeping(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the binding's name
     connected = await clients()
     with span("housekeeping"):
-        await keep_house(connected)
+        await run_housekeeping(connected)

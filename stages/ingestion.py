@@ -7,9 +7,9 @@ import logging
 
 import azure.functions as func
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.clients.telemetry.metrics import PipelineSpan
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.azure.telemetry.metrics import PipelineSpan
 from shared.ingestion.fetch_runs import run_operation
 from shared.pipeline.topology import INGESTION
 from stages.registration import read_request, register_request

@@ -2,8 +2,8 @@
 
 import azure.functions as func
 
+from shared.operations.background import run_requested
 from shared.pipeline.topology import OPERATIONS
-from shared.upkeep.background import run_requested
 from stages.registration import register_request
 
 blueprint = func.Blueprint()

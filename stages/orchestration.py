@@ -15,16 +15,16 @@ import azure.functions as func
 
 from shared.core.concurrency import batches_of, gather_limited
 from shared.core.times import stored_time
-from shared.documents.threads import Thread
+from shared.models.threads import Thread
 from shared.pipeline import topology
 from shared.pipeline.event_builders import summary_request
 from shared.pipeline.event_types import EmbeddingsGenerated, SummaryRecheck
 from shared.pipeline.events import Event
-from shared.pipeline.lifecycle.threads import summary_requested, thread_claimed
 from shared.pipeline.readiness import ReadyThread, ready_threads
-from shared.pipeline.stage import ScheduledEvent, Stage, StageResult, Work
-from shared.threads.moving import resolve_thread
-from shared.threads.thread_documents import describe_inexact
+from shared.pipeline.stage import ScheduledEvent, Stage, StageContext, StageResult
+from shared.pipeline.state.threads import claim_version, mark_requested
+from shared.thread_store.moving import resolve_thread
+from shared.thread_store.thread_documents import describe_inexact
 from stages.registration import register_stage
 
 blueprint = func.Blueprint()
@@ -33,7 +33,7 @@ CLAIMED_AT_ONCE = 8
 THREADS_PER_RECHECK = 500  # some 20 KB: far under the largest event
 
 
-async def orchestrate(event: Event[EmbeddingsGenerated], work: Work) -> StageResult:
+async def orchestrate(event: Event[EmbeddingsGenerated], work: StageContext) -> StageResult:
     """Claim the new versions; request the quiet ones, and schedule a re-check of those still changing."""
     threads = await _threads(event.data.named_threads(), work)
     quiet, still_changing = list[ReadyThread](), list[ReadyThread]()
@@ -44,7 +44,7 @@ async def orchestrate(event: Event[EmbeddingsGenerated], work: Work) -> StageRes
     return _result(threads, requested, waiting, event.event_id, work)
 
 
-async def recheck(event: Event[SummaryRecheck], work: Work) -> StageResult:
+async def recheck(event: Event[SummaryRecheck], work: StageContext) -> StageResult:
     """Request the versions that have not changed since they were claimed."""
     data = event.data
     claimed_versions = dict(zip(data.thread_ids, data.versions, strict=False))
@@ -62,14 +62,14 @@ def _result(
     requested: Sequence[ReadyThread],
     waiting: Sequence[ReadyThread],
     claimer: str,
-    work: Work,
+    work: StageContext,
 ) -> StageResult:
     store, settings = work.clients.store, work.clients.settings
 
     async def record_requests() -> None:
         """After publishing: a crash before it leads to the same request again, which the broker drops."""
         requests = (
-            summary_requested(store, ready.thread.id, ready.version, work.session, ends_claim=True)
+            mark_requested(store, ready.thread.id, ready.version, work.session, ends_claim=True)
             for ready in requested
         )
         await gather_limited(requests, CLAIMED_AT_ONCE)
@@ -90,14 +90,14 @@ def _result(
     )
 
 
-async def _new_versions(threads: Sequence[Thread], work: Work) -> list[ReadyThread]:
+async def _new_versions(threads: Sequence[Thread], work: StageContext) -> list[ReadyThread]:
     """The threads that are ready in a version whose summary was never requested."""
     ready = await ready_threads(work.clients, threads, work.session)
     described = await describe_inexact(work.clients, ready, work.session)
     return [thread for thread in described if thread.is_new]
 
 
-async def _threads(thread_ids: Iterable[str], work: Work) -> list[Thread]:
+async def _threads(thread_ids: Iterable[str], work: StageContext) -> list[Thread]:
     """Those that exist; of one that was merged since the event was published, the thread it is part of."""
     store, session = work.clients.store, work.session
     found = await store.find_many(Thread, sorted(set(thread_ids)), session)
@@ -107,7 +107,7 @@ async def _threads(thread_ids: Iterable[str], work: Work) -> list[Thread]:
     return [thread for _, thread in sorted(found.items()) if thread.merged_into is None]
 
 
-def _is_quiet(ready: ReadyThread, work: Work) -> bool:
+def _is_quiet(ready: ReadyThread, work: StageContext) -> bool:
     """Whether nobody waits for it to settle: there is no quiet period, or it has changed for too long."""
     seconds = work.clients.settings.ORCHESTRATION_QUIET_SECONDS
     if not seconds:
@@ -117,15 +117,15 @@ def _is_quiet(ready: ReadyThread, work: Work) -> bool:
     return first_claim is not None and first_claim < too_long_ago
 
 
-async def _claimed(wanted: Sequence[ReadyThread], claimer: str, work: Work) -> list[ReadyThread]:
+async def _claimed(wanted: Sequence[ReadyThread], claimer: str, work: StageContext) -> list[ReadyThread]:
     """Those that this claimer may request. A re-check claims for the event that scheduled it."""
     claims = await gather_limited((_claim(ready, claimer, work) for ready in wanted), CLAIMED_AT_ONCE)
     return [ready for ready, claimed in zip(wanted, claims, strict=True) if claimed]
 
 
-async def _claim(ready: ReadyThread, claimer: str, work: Work) -> bool:
+async def _claim(ready: ReadyThread, claimer: str, work: StageContext) -> bool:
     store, thread, now = work.clients.store, ready.thread, work.now()
-    return await thread_claimed(store, thread, ready.version, claimer=claimer, now=now, session=work.session)
+    return await claim_version(store, thread, ready.version, claimer=claimer, now=now, session=work.session)
 
 
 def _documents(data: EmbeddingsGenerated | SummaryRecheck) -> list[str]:

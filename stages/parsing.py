@@ -13,20 +13,20 @@ import azure.functions as func
 
 from shared.core.errors import DocumentNotFoundError, PermanentError, add_details
 from shared.core.times import stored_time
-from shared.documents.sources import Archive, ArchiveStatus
-from shared.domain.mail.models import Skipped
 from shared.ingestion.archive_reader import Reader, opened_archive, reader_pool
 from shared.ingestion.archive_source import BlobPath
 from shared.ingestion.suppressing import suppression_list
+from shared.mail.models import Skipped
+from shared.models.sources import Archive, ArchiveStatus
+from shared.operations.erasure.replacing import replace_archive
 from shared.pipeline import topology
 from shared.pipeline.event_builders import json_parsed
 from shared.pipeline.event_types import ArchiveIngested, JSONParsed
 from shared.pipeline.events import Event
-from shared.pipeline.lifecycle.archives import archive_processed, find_removal
-from shared.pipeline.stage import Stage, StageResult, Work
-from shared.threads.commit import ArchiveGoneError, CommitResult, ThreadCommit
-from shared.threads.message_documents import ArchiveOfSource
-from shared.upkeep.erasure.replacing import replace_archive
+from shared.pipeline.stage import Stage, StageContext, StageResult
+from shared.pipeline.state.archives import find_removal, mark_archive_processed
+from shared.thread_store.commit import ArchiveGoneError, CommitResult, ThreadCommit
+from shared.thread_store.message_documents import ArchiveOfSource
 from stages.registration import register_stage
 
 SLICE = 2000
@@ -77,7 +77,7 @@ class Parsed:
         self.skipped = [*self.skipped, *skipped][:KEPT_SKIPPED]
 
 
-async def parse(event: Event[ArchiveIngested], work: Work) -> StageResult:
+async def parse(event: Event[ArchiveIngested], work: StageContext) -> StageResult:
     started = work.runtime.monotonic()
     store, id_ = work.clients.store, event.data.archive_id
     archive = await store.find(Archive, id_, work.session)
@@ -113,7 +113,7 @@ async def parse(event: Event[ArchiveIngested], work: Work) -> StageResult:
     )
 
 
-async def _arrived_late(archive: Archive, work: Work) -> bool:
+async def _arrived_late(archive: Archive, work: StageContext) -> bool:
     """Delete a document that was stored after its archive's deletion, which took the blob."""
     store = work.clients.store
     removal = await find_removal(store, "archive", archive.id)
@@ -127,7 +127,7 @@ async def _parse_all(
     archive: Archive,
     commit: ThreadCommit,
     part: ArchiveOfSource,
-    work: Work,
+    work: StageContext,
     parsed: Parsed,
 ) -> None:
     hidden = await suppression_list(work.clients, archive.source, archive.source_type)
@@ -161,9 +161,9 @@ def _announcements(archive_id: str, parsed: Parsed, version: int, duration: floa
     ]
 
 
-async def _finish(archive: Archive, commit: ThreadCommit, parsed: Parsed, work: Work) -> None:
+async def _finish(archive: Archive, commit: ThreadCommit, parsed: Parsed, work: StageContext) -> None:
     await commit.forget_todos(parsed.todos)
-    await archive_processed(
+    await mark_archive_processed(
         work.clients.store,
         archive.id,
         work.session,

@@ -13,9 +13,9 @@ from typing import Any
 
 import azure.functions as func
 
-from shared.clients.connections import Clients, clients
-from shared.clients.servicebus.bus import ReceivedMessage
-from shared.clients.telemetry.metrics import PipelineSpan, consumer_span
+from shared.azure.connections import Clients, clients
+from shared.azure.servicebus.bus import ReceivedMessage
+from shared.azure.telemetry.metrics import PipelineSpan, consumer_span
 from shared.core.errors import InvalidEventError
 from shared.pipeline.delivery import Delivery, RaiseToAbandon, Settlement
 from shared.pipeline.runner import StageRunner, run_request

@@ -4,12 +4,12 @@ import logging
 
 import azure.functions as func
 
-from shared.clients.connections import Clients
-from shared.clients.telemetry.metrics import PipelineSpan
-from shared.pipeline.lifecycle.archives import DONE
+from shared.azure.connections import Clients
+from shared.azure.telemetry.metrics import PipelineSpan
+from shared.operations.removal.requests import ask_again
+from shared.operations.removal.run import AnotherRunError, run_removal
+from shared.pipeline.state.archives import DONE
 from shared.pipeline.topology import REMOVAL
-from shared.upkeep.removal.requests import ask_again
-from shared.upkeep.removal.run import AnotherRunError, run_removal
 from stages.registration import read_request, register_request
 
 blueprint = func.Blueprint()

@@ -4,22 +4,22 @@ from datetime import timedelta
 
 import azure.functions as func
 
-from shared.documents.reports import Summary
-from shared.documents.threads import Thread
-from shared.documents.values import SummaryType
+from shared.models.reports import Summary
+from shared.models.threads import Thread
+from shared.models.values import SummaryType
 from shared.pipeline import topology
 from shared.pipeline.event_builders import report_published
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events import Event
-from shared.pipeline.lifecycle.summaries import (
-    find_namer,
-    orphan_deleted,
-    report_stored,
-    report_withdrawn,
-    set_report,
-)
 from shared.pipeline.progress import measure_report
-from shared.pipeline.stage import Stage, StageResult, Work
+from shared.pipeline.stage import Stage, StageContext, StageResult
+from shared.pipeline.state.summaries import (
+    delete_orphan_report,
+    find_namer,
+    set_report,
+    store_report,
+    withdraw_report,
+)
 from shared.publishing.webhooks import planned_deliveries, wake_deliveries
 from shared.summarization.digest_touching import touch_digests
 from shared.summarization.report_document import report_of
@@ -28,29 +28,29 @@ from stages.registration import register_stage
 blueprint = func.Blueprint()
 
 
-async def publish(event: Event[SummaryComplete], work: Work) -> StageResult:
+async def publish(event: Event[SummaryComplete], work: StageContext) -> StageResult:
     store, session, now, settings = work.clients.store, work.session, work.now(), work.clients.settings
     scope, summary_id = event.data.thread_id, str(event.data.summary_id)
     summary = await store.read(Summary, summary_id, session, partition=scope)
     namer = await find_namer(store, scope, summary.thread_id, session)
     if namer is None or namer.summary_id != summary.id:
         # Another one is current, and its own event brings its report; or none is.
-        await report_withdrawn(store, scope, summary.thread_id, session)
+        await withdraw_report(store, scope, summary.thread_id, session)
         return StageResult()
     if isinstance(namer, Thread):  # the digests that show it are made later, many at a time
         await touch_digests(work.clients, namer, session)
     report = report_of(summary, now, namer.summary_number)
     report.deliveries = planned_deliveries(settings, report, now)
     report.next_delivery_at = now if report.deliveries else None
-    stored = await report_stored(store, report, session, is_first=namer.report_id is None)
+    stored = await store_report(store, report, session, is_first=namer.report_id is None)
     # Whoever deletes the summary or merges the thread after this looks finds the report.
-    if stored is None or await orphan_deleted(store, summary.id, scope, session):
+    if stored is None or await delete_orphan_report(store, summary.id, scope, session):
         return StageResult()
     report, before = stored
     if isinstance(namer, Thread):
         measure_report(report, before, namer, timedelta(minutes=settings.SLO_REPORT_MINUTES))
     if not await set_report(store, report, session):
-        await report_withdrawn(store, scope, summary.thread_id, session)
+        await withdraw_report(store, scope, summary.thread_id, session)
 
     async def wake() -> None:
         if report.next_delivery_at is not None:

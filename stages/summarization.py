@@ -9,34 +9,34 @@ from dataclasses import replace
 
 import azure.functions as func
 
-from shared.clients.cosmos.lease import Lease
+from shared.azure.cosmos.lease import Lease
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import thread_summary_id
-from shared.documents.reports import Summary
-from shared.documents.threads import Thread
-from shared.documents.values import SummaryType
-from shared.domain.summaries.models import ThreadSummary
+from shared.models.reports import Summary
+from shared.models.threads import Thread
+from shared.models.values import SummaryType
+from shared.operations.requeue import request_summary
 from shared.pipeline import topology
 from shared.pipeline.event_builders import summary_complete
 from shared.pipeline.event_types import SummarizationRequested, SummaryComplete
 from shared.pipeline.events import Event
-from shared.pipeline.lifecycle.summaries import (
+from shared.pipeline.readiness import ReadyThread, uncorrected_version, version_of_members
+from shared.pipeline.stage import Stage, StageContext, StageResult
+from shared.pipeline.state.summaries import (
     CurrentChangedError,
     read_latest_thread,
     supersedes,
 )
-from shared.pipeline.lifecycle.threads import thread_reopened, thread_summarized
-from shared.pipeline.readiness import ReadyThread, uncorrected_version, version_of_members
-from shared.pipeline.stage import Stage, StageResult, Work
+from shared.pipeline.state.threads import request_reread, set_summary
+from shared.summaries.models import ThreadSummary
 from shared.summarization.record_flags import marked_claims
 from shared.summarization.report_document import evidence_of
 from shared.summarization.summarizers import EXTRACTIVE, check_backend, summarizer_for
 from shared.summarization.summary_document import load_corrections, summary_fields, thread_summary
 from shared.summarization.thread_context import VotePair, find_vote_pair, load_context, result_mail
-from shared.threads.moving import ThreadMovedError, find_resolved
-from shared.threads.placements import placement_notes, shown_placements
-from shared.threads.thread_documents import describe_inexact
-from shared.upkeep.requeue import request_summary
+from shared.thread_store.moving import ThreadMovedError, find_resolved
+from shared.thread_store.placements import placement_notes, shown_placements
+from shared.thread_store.thread_documents import describe_inexact
 from stages.registration import register_stage
 
 blueprint = func.Blueprint()
@@ -50,7 +50,7 @@ class _OutdatedRequestError(Exception):
     """The thread has other content by now: its change, or else the sweep, asks for a summary of that."""
 
 
-async def summarize(event: Event[SummarizationRequested], work: Work) -> StageResult:
+async def summarize(event: Event[SummarizationRequested], work: StageContext) -> StageResult:
     data = event.data
     check_backend(data, work.clients.settings)
     versions = data.content_hashes or [""] * len(data.thread_ids)
@@ -67,14 +67,14 @@ async def summarize(event: Event[SummarizationRequested], work: Work) -> StageRe
     async def renew_votes() -> None:
         """A crash before it leads to the same event again, which finds the vote still unread."""
         for pair in unread:
-            await thread_reopened(work.clients.store, pair.vote, f"result-{pair.result}", work.session)
+            await request_reread(work.clients.store, pair.vote, f"result-{pair.result}", work.session)
             await request_summary(work.clients, pair.vote, work.session)
 
     return StageResult(announced, after_announcing=renew_votes, counts={"threads": len(announced)})
 
 
 async def _summarize_thread(
-    thread_id: str, version: str, data: SummarizationRequested, work: Work
+    thread_id: str, version: str, data: SummarizationRequested, work: StageContext
 ) -> tuple[SummaryComplete | None, VotePair | None]:
     started, session = work.runtime.monotonic(), work.session
     thread = await find_resolved(work.clients, thread_id, session)
@@ -104,7 +104,7 @@ async def _summarize_thread(
     return complete, pair
 
 
-def _turn(id_: str, data: SummarizationRequested, work: Work) -> AbstractAsyncContextManager[None]:
+def _turn(id_: str, data: SummarizationRequested, work: StageContext) -> AbstractAsyncContextManager[None]:
     """Of two workers with the same event one waits for the other, so that a chat model is asked once."""
     if data.llm_backend == EXTRACTIVE:
         return nullcontext()
@@ -121,7 +121,7 @@ def _turn(id_: str, data: SummarizationRequested, work: Work) -> AbstractAsyncCo
 
 
 async def _made_once(
-    id_: str, thread: Thread, version: str, data: SummarizationRequested, work: Work
+    id_: str, thread: Thread, version: str, data: SummarizationRequested, work: StageContext
 ) -> tuple[Summary, bool | None]:
     """The summary; True beside one that was made now, of all that the thread had when it was read."""
     store, session = work.clients.store, work.session
@@ -135,7 +135,9 @@ async def _made_once(
     return made, None
 
 
-async def _make(id_: str, thread: Thread, version: str, data: SummarizationRequested, work: Work) -> Summary:
+async def _make(
+    id_: str, thread: Thread, version: str, data: SummarizationRequested, work: StageContext
+) -> Summary:
     clients, read_at = work.clients, work.now()
     summarizer = await summarizer_for(clients, data, thread)
     pair = await find_vote_pair(clients, thread, work.session)
@@ -174,7 +176,7 @@ async def _make(id_: str, thread: Thread, version: str, data: SummarizationReque
 
 
 async def _made_uncorrected(
-    thread: Thread, version: str, data: SummarizationRequested, work: Work
+    thread: Thread, version: str, data: SummarizationRequested, work: StageContext
 ) -> ThreadSummary | None:
     """The summary of a chat model of the same mails before corrections: the model is not asked again."""
     content = uncorrected_version(version)
@@ -187,7 +189,9 @@ async def _made_uncorrected(
     return thread_summary(made)
 
 
-async def _offer(thread: Thread, summary: Summary, work: Work, *, covers_all: bool | None) -> int | None:
+async def _offer(
+    thread: Thread, summary: Summary, work: StageContext, *, covers_all: bool | None
+) -> int | None:
     """Name it in the thread, unless the thread has a better one. Its number; None where it is not named.
 
     `covers_all`: whether it was made of all that the thread had when it was read; None where that is unknown.
@@ -202,16 +206,14 @@ async def _offer(thread: Thread, summary: Summary, work: Work, *, covers_all: bo
             return None
         if covers_all is None:
             covers_all = await _covers_all(summary, thread, work)
-        number = await thread_summarized(
-            store, thread, summary, session, now=work.now(), covers_all=covers_all
-        )
+        number = await set_summary(store, thread, summary, session, now=work.now(), covers_all=covers_all)
         if number is not None:
             return number
         thread, covers_all = await _check_place(thread, summary, work), None
     raise CurrentChangedError(f"thread {thread.id} changed at every attempt to give it a summary")
 
 
-async def _covers_all(summary: Summary, thread: Thread, work: Work) -> bool:
+async def _covers_all(summary: Summary, thread: Thread, work: StageContext) -> bool:
     """Whether the thread has this version now, and no mail has come since it was requested.
 
     Where that mail's event is a dead letter, only the sweep finds the thread, which is not done then.
@@ -221,7 +223,7 @@ async def _covers_all(summary: Summary, thread: Thread, work: Work) -> bool:
     return await version_of_members(work.clients, thread, work.session) == summary.content_hash
 
 
-async def _check_place(read: Thread, summary: Summary, work: Work) -> Thread:
+async def _check_place(read: Thread, summary: Summary, work: StageContext) -> Thread:
     """The thread at the primary. ThreadMovedError where it was merged or made anew since it was read."""
     store, session = work.clients.store, work.session
     now = await read_latest_thread(store, read.id, session)

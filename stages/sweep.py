@@ -5,15 +5,15 @@ import os
 
 import azure.functions as func
 
-from shared.clients.classify import SDK_ERRORS
-from shared.clients.connections import Clients, clients
-from shared.clients.telemetry.metrics import span
+from shared.azure.classify import SDK_ERRORS
+from shared.azure.connections import Clients, clients
+from shared.azure.telemetry.metrics import span
 from shared.core.schedule import interval_schedule
-from shared.documents.records import RunStatus
+from shared.models.records import RunStatus
+from shared.operations.audit import Operator
+from shared.operations.deadletters.operations import resolve_satisfied
+from shared.operations.sweep import SweepFailedError, sweep
 from shared.settings.app import Settings
-from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.operations import resolve_satisfied
-from shared.upkeep.sweep import SweepFailedError, sweep
 
 blueprint = func.Blueprint()
 log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ async def sweep_timer(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the b
 async def _resolve_dead_letters(connected: Clients) -> None:
     """Resolve those whose work the sweep has done: their alert would be for nothing."""
     try:
-        audit = await resolve_satisfied(connected, Actor("sweep", "timer"))
+        audit = await resolve_satisfied(connected, Operator("sweep", "timer"))
     except SDK_ERRORS:
         log.exception("dead letters that are satisfied could not be resolved: the next run will")
         return

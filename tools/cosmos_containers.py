@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from shared.documents.containers import CONTAINERS, ContainerSpec
+from shared.models.containers import CONTAINERS, ContainerSpec
 
 FILE = Path(__file__).parent.parent / "infra" / "cosmos" / "containers.json"
 

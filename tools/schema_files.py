@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shared.documents.containers import DOCUMENTS
+from shared.models.containers import DOCUMENTS
 from shared.pipeline.events import CATALOGUE, envelope_of
 
 __all__ = ["SCHEMA_FOLDER", "schema_files"]

@@ -25,7 +25,7 @@ PARTS = (
     ("localcloud", ("localcloud/src/",)),
     ("app", ("function_app.py", "shared/", "stages/", "web/", "ops/")),
 )
-READER = "shared/domain/consensus/"
+READER = "shared/reading/"
 SETTINGS = "shared/settings/"
 # Syntax that only regular expressions have: a string with it is a pattern.
 PATTERN = re.compile(r"\(\?[:=!<i]|\\[bwWsSd]|\[\^")

@@ -29,7 +29,7 @@ from urllib.parse import urlencode, urlsplit
 
 import azure.functions as func
 
-from shared.clients.access import OPERATOR, Caller
+from shared.azure.access import OPERATOR, Caller
 from shared.settings.app import Settings
 from shared.settings.outgoing import LOOPBACK
 from web.limits import LOCKS, client_address

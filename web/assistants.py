@@ -14,22 +14,22 @@ from urllib.parse import unquote
 import azure.functions as func
 from pydantic import BaseModel, ValidationError
 
-from shared.clients.calls import somebody_waits
+from shared.azure.calls import as_request
 from shared.core.errors import NotFoundError
 from shared.core.ids import person_id
-from shared.documents.threads import Message, Thread
-from shared.domain.mail.archive_addresses import bare_message_id
-from shared.domain.mail.masking import addresses_in, mask_json
-from shared.retrieval.ask import Question, answer_question
-from shared.retrieval.listing import THREADS
-from shared.retrieval.mails import mail_with_id
-from shared.retrieval.parameters import page_of, page_of_mail
-from shared.retrieval.quotes import verify_quote
-from shared.retrieval.read_models import FoundThread
-from shared.retrieval.search import SearchAsked, find
-from shared.retrieval.threads import conversation_of, resolved_thread, summary_of
-from shared.retrieval.topics import person_shown
+from shared.mail.archive_addresses import bare_message_id
+from shared.mail.masking import addresses_in, mask_json
+from shared.models.threads import Message, Thread
 from shared.settings.app import settings
+from shared.views.ask import Question, answer_question
+from shared.views.listing import THREADS
+from shared.views.mails import mail_with_id
+from shared.views.parameters import page_of, page_of_mail
+from shared.views.quotes import verify_quote
+from shared.views.read_models import FoundThread
+from shared.views.search import SearchAsked, find
+from shared.views.threads import conversation_of, resolved_thread, summary_of
+from shared.views.topics import person_shown
 from web.access import READERS, ROLE, admitted, caller_of, client_of
 from web.connected import clients, current_caller, set_caller
 from web.limits import RATES, Limited
@@ -112,7 +112,7 @@ async def _answered(
 ) -> str:
     """The result as JSON. What is at fault is said in `error`, so that the assistant can mend its call."""
     known = frozenset[str]()
-    with somebody_waits():
+    with as_request():
         try:
             given = json.loads(call)
             await _admit(given, limited)

@@ -11,8 +11,8 @@ from typing import Any
 import azure.functions as func
 from pydantic import BaseModel
 
-from shared.clients.access import current_caller
-from shared.domain.mail.masking import addresses_in, mask_addresses, mask_json
+from shared.azure.access import current_caller
+from shared.mail.masking import addresses_in, mask_addresses, mask_json
 
 REVALIDATE = "no-cache"  # a client may keep the answer, and asks whether it is current before using it
 NOT_SNIFFED = {"X-Content-Type-Options": "nosniff"}

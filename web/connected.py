@@ -1,8 +1,8 @@
 """The app's connections, as the caller of this request may read through them."""
 
-from shared.clients import connections
-from shared.clients.access import ANYBODY, clients_of, current_caller, set_caller
-from shared.clients.connections import Clients
+from shared.azure import connections
+from shared.azure.access import ANYBODY, clients_of, current_caller, set_caller
+from shared.azure.connections import Clients
 
 __all__ = ["ANYBODY", "clients", "current_caller", "set_caller"]
 

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from shared.documents.readings import ShownOpenCall, ShownOutcome, StoredOutcome
-from shared.documents.threads import Address
-from shared.documents.values import OutcomeKind, Tier
-from shared.domain.consensus.mails import ENGLISH, UNKNOWN, language_of
-from shared.domain.mail.masking import masked
-from shared.domain.mail.subjects import split_subject
-from shared.domain.summaries.markdown import basis_words
+from shared.mail.masking import masked
+from shared.mail.subjects import split_subject
+from shared.models.readings import ShownOpenCall, ShownOutcome, StoredOutcome
+from shared.models.threads import Address
+from shared.models.values import OutcomeKind, Tier
 from shared.pipeline.progress import ArchiveProgress, StageProgress
+from shared.reading.mails import ENGLISH, UNKNOWN, language_of
+from shared.summaries.markdown import basis_words
 
 MOST_SPEAKERS = 12  # who are named of a call in a list
 STANCES = {"support": "in support", "objection": "objecting"}

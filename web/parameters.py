@@ -7,13 +7,13 @@ from urllib.parse import urlencode, urlsplit
 import azure.functions as func
 from pydantic import BaseModel, ValidationError
 
-from shared.clients.connections import Clients
+from shared.azure.connections import Clients
 from shared.core.ids import HASH_ID, PATTERNS
-from shared.documents.sources import NAME_PATTERN
-from shared.documents.threads import Thread
-from shared.retrieval.parameters import QueryParameters, draft_name
-from shared.retrieval.threads import resolved_thread
+from shared.models.sources import NAME_PATTERN
+from shared.models.threads import Thread
 from shared.settings.app import Settings
+from shared.views.parameters import QueryParameters, draft_name
+from shared.views.threads import resolved_thread
 from web.connected import clients
 from web.problems import Problem, bad_parameter
 

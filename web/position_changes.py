@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from shared.documents.reports import Summary
-from shared.documents.values import PositionStance, SentenceCitation, Tier, rejoined
-from shared.domain.summaries.markdown import escape_markdown
-from shared.retrieval.parameters import page_of_mail
+from shared.models.reports import Summary
+from shared.models.values import PositionStance, SentenceCitation, Tier, rejoined
+from shared.summaries.markdown import escape_markdown
+from shared.views.parameters import page_of_mail
 from web.formatting import day, markdown_target
 
 # In words, and the CSS class of the chip

@@ -8,7 +8,7 @@ from typing import Any
 import azure.functions as func
 from pydantic import ValidationError
 
-from shared.clients.classify import classify
+from shared.azure.classify import classify
 from shared.core.concurrency import QueueFullError
 from shared.core.errors import (
     EditConflictError,

@@ -15,11 +15,11 @@ import azure.functions as func
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from shared.clients.access import current_caller
-from shared.documents.values import rejoined
-from shared.domain.mail.mentions import draft_base
-from shared.retrieval.parameters import page_of_mail
+from shared.azure.access import current_caller
+from shared.mail.mentions import draft_base
+from shared.models.values import rejoined
 from shared.settings.app import SettingsError, settings
+from shared.views.parameters import page_of_mail
 from web import formatting as fm
 from web.access import MAY, is_operator, sign_in_address, visitor
 from web.caching import answer_of

@@ -10,7 +10,7 @@ from typing import Any
 
 import azure.functions as func
 
-from shared.clients.calls import somebody_waits
+from shared.azure.calls import as_request
 from shared.settings.app import Settings, SettingsError, settings
 from web.access import OPEN, READERS, ROLE, admitted, caller_of, client_of, is_secure
 from web.caching import REVALIDATE
@@ -49,7 +49,7 @@ def route(
         @functools.wraps(handler)
         async def guarded(req: func.HttpRequest) -> func.HttpResponse:
             set_caller(ANYBODY)
-            with somebody_waits():
+            with as_request():
                 try:
                     check_body(req.headers, req.get_body, largest)
                     known = _settings(roles)

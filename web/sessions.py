@@ -6,10 +6,10 @@ import secrets
 from dataclasses import replace
 from datetime import timedelta
 
-from shared.clients.access import ACCESS_DAYS, Caller
-from shared.clients.connections import Clients, clients
-from shared.clients.cosmos.session import Session
-from shared.documents.records import AccessKind, AccessRecord
+from shared.azure.access import ACCESS_DAYS, Caller
+from shared.azure.connections import Clients, clients
+from shared.azure.cosmos.session import Session
+from shared.models.records import AccessKind, AccessRecord
 
 SESSION_SECONDS = 8 * 3600
 

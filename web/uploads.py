@@ -4,8 +4,7 @@ import re
 
 import azure.functions as func
 
-from shared.clients.connections import Clients
-from shared.documents.sources import NAME_PATTERN
+from shared.azure.connections import Clients
 from shared.ingestion.errors import (
     ArchiveBombError,
     ArchiveError,
@@ -16,6 +15,7 @@ from shared.ingestion.errors import (
 )
 from shared.ingestion.storing import Stored
 from shared.ingestion.uploads import Upload, take_upload
+from shared.models.sources import NAME_PATTERN
 from web.forms import form_parts, parameter
 from web.problems import Problem
 

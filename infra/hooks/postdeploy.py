@@ -10,7 +10,7 @@ import urllib.request
 from environment import say, stop
 
 ATTEMPTS, PAUSE, PATIENCE = 30, 10.0, 20.0  # pause and patience in seconds
-MISSING_INDEX = "is not there"  # as shared/clients/search/versions.py words it
+MISSING_INDEX = "is not there"  # as shared/azure/search/versions.py words it
 
 
 def answer(address: str) -> tuple[int, str]:

@@ -22,9 +22,9 @@ from azure.identity.aio import AzureDeveloperCliCredential
 from azure.search.documents.aio import SearchClient
 from azure.search.documents.indexes.aio import SearchIndexClient
 
-from shared.clients.search.index import Index
+from shared.azure.search.index import Index
+from shared.operations.provisioning import DEFAULT_DIMENSION
 from shared.settings.app import Settings
-from shared.upkeep.provisioning import DEFAULT_DIMENSION
 
 FAILED, UNREACHABLE = 1, 3
 FORBIDDEN = 403

@@ -7,7 +7,7 @@ from tests.support.services import ROOT
 
 APP = {"shared", "web", "ops", "stages", "function_app"}
 # Not imports: the host's default for the file to load, and a module that a child process runs.
-NAMED = {("catalogue.py", "shared.upkeep.provisioning"), ("loader.py", "function_app.py")}
+NAMED = {("catalogue.py", "shared.operations.provisioning"), ("loader.py", "function_app.py")}
 
 
 def imported(tree: ast.AST) -> set[str]:

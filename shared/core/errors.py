@@ -1,4 +1,4 @@
-"""What can go wrong in a stage. `shared/clients/classify.py` sorts the SDKs' errors into the same kinds."""
+"""What can go wrong in a stage. `shared/azure/classify.py` sorts the SDKs' errors into the same kinds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ class DocumentNotFoundError(PipelineError):
     """A document that an event announces cannot be read yet."""
 
 
-class OvertakenError(DocumentNotFoundError):
+class ConflictError(DocumentNotFoundError):
     """What was read had changed by the time that its outcome was written: the stage repeats it at once."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.clients.connections import Clients
+from shared.azure.connections import Clients
 from shared.embedding.encoder import Embedder
 from shared.embedding.openai_embedder import OpenAIEmbedder
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from shared.clients.connections import Clients
-from shared.domain.chunking.tokens import WINDOW, ModelTokenizer
+from shared.azure.connections import Clients
+from shared.chunking.tokens import WINDOW, ModelTokenizer
 from shared.embedding.factory import embedder
 from shared.embedding.openvino.model_folder import (
     DEFAULT_FOLDER,

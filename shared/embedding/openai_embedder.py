@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from shared.clients.openai_client import Endpoint, OpenAIClient
+from shared.azure.openai_client import Endpoint, OpenAIClient
 from shared.core.errors import PermanentError, RefusesEverythingError, TransientError, UnencodableTextError
 from shared.embedding.encoder import (
     EncodingResult,

@@ -10,8 +10,6 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from shared.core.lazy_import import lazy
-from shared.domain.mail.mbox import EML, BinaryStream, detect
-from shared.domain.mail.models import EmptyArchiveError, NotAMailboxError
 from shared.ingestion.archive_source import ArchivePath, size_of
 from shared.ingestion.errors import UnsupportedArchiveError
 from shared.ingestion.tar import BLOCK, EntryKind, is_tar_header, read_tar
@@ -24,6 +22,8 @@ from shared.ingestion.unpacked_streams import (
     buffered,
     compression_of,
 )
+from shared.mail.mbox import EML, BinaryStream, detect
+from shared.mail.models import EmptyArchiveError, NotAMailboxError
 
 if TYPE_CHECKING:
     from shared.ingestion import zips

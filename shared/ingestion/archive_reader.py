@@ -12,14 +12,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from shared.clients.blobs import ARCHIVES_CONTAINER, Blobs
-from shared.clients.connections import Clients
+from shared.azure.blobs import ARCHIVES_CONTAINER, Blobs
+from shared.azure.connections import Clients
 from shared.core.child_processes import BlockingChild, available_cores, python_module
 from shared.core.frames import Frame
-from shared.domain.mail.models import MailboxError, Share
 from shared.ingestion.archive_source import BlobPath
 from shared.ingestion.errors import ArchiveError, ReaderDiedError, ReaderStuckError, UnreadableArchiveError
 from shared.ingestion.reader_process import Batch, batch_from_marshal, read_batches
+from shared.mail.models import MailboxError, Share
 
 AT_MOST = 2
 """For one archive; fewer where there are fewer cores."""

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from shared.clients.outbound import AddressPolicy, FetchError, SourceError
+from shared.azure.outbound import AddressPolicy, FetchError, SourceError
 from shared.core.child_processes import ChildProcess, Command
-from shared.documents.sources import Source
 from shared.ingestion.errors import ArchiveTooLargeError
 from shared.ingestion.fetcher import IDLE_SECONDS, FetchContext, Fetched
 from shared.ingestion.unpacked_streams import UnpackLimits
+from shared.models.sources import Source
 from shared.settings.app import Settings
 
 MAX_LOCAL_FILES = 2000

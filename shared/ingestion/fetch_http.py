@@ -10,11 +10,11 @@ from urllib.parse import unquote
 import aiohttp
 from yarl import URL
 
-from shared.clients.classify import retry_after_seconds
-from shared.clients.outbound import FetchError, SourceError, check_http_url, checked_connector, redacted_url
-from shared.documents.sources import Source
+from shared.azure.classify import retry_after_seconds
+from shared.azure.outbound import FetchError, SourceError, check_http_url, checked_connector, redacted_url
 from shared.ingestion.fetcher import IDLE_SECONDS, FetchContext, Fetched, Spool
 from shared.ingestion.index_pages import archive_links
+from shared.models.sources import Source
 
 Result = TypeVar("Result")
 MAX_REDIRECTS = 5

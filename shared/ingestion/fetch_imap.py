@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from shared.clients.outbound import AddressPolicy, FetchError, SourceError
-from shared.documents.sources import Source
+from shared.azure.outbound import AddressPolicy, FetchError, SourceError
 from shared.ingestion.fetcher import IDLE_SECONDS, TIMEOUT_SECONDS, FetchContext, Fetched, Spool
+from shared.models.sources import Source
 
 SIZES_AT_ONCE = 500
 BYTES_AT_ONCE = 8 * 1024 * 1024

@@ -12,25 +12,15 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Patch, Session
-from shared.clients.cosmos.store import Conflict
-from shared.clients.outbound import AddressPolicy, FetchError, Resolve, SourceError, system_resolver
-from shared.clients.telemetry.metrics import span
+from shared.azure.blobs import ARCHIVES_CONTAINER
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Patch, Session
+from shared.azure.cosmos.store import Conflict
+from shared.azure.outbound import AddressPolicy, FetchError, Resolve, SourceError, system_resolver
+from shared.azure.telemetry.metrics import span
 from shared.core.errors import TransientError
 from shared.core.lazy_import import lazy
 from shared.core.times import stored_time
-from shared.documents.queries.operations import DUE_SOURCES
-from shared.documents.sources import (
-    FetchedArchive,
-    JoinedUpload,
-    Operation,
-    OperationStatus,
-    RefusedFile,
-    Source,
-    SourceType,
-)
 from shared.ingestion.errors import (
     ArchiveChangedError,
     ArchiveError,
@@ -43,6 +33,16 @@ from shared.ingestion.fetcher import TIMEOUT_SECONDS, FetchContext, Fetched, Fet
 from shared.ingestion.source_definitions import next_fetch
 from shared.ingestion.storing import Incoming, Origin, record_ingestion_failure, store_archive
 from shared.ingestion.uploads import request_operation, take_joined
+from shared.models.queries.operations import DUE_SOURCES
+from shared.models.sources import (
+    FetchedArchive,
+    JoinedUpload,
+    Operation,
+    OperationStatus,
+    RefusedFile,
+    Source,
+    SourceType,
+)
 from shared.pipeline.retry import GaveUpError, RetryPolicy, with_backoff
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
-from shared.clients.connections import Clients
-from shared.clients.outbound import AddressPolicy, SourceError
-from shared.documents.sources import Source
+from shared.azure.connections import Clients
+from shared.azure.outbound import AddressPolicy, SourceError
 from shared.ingestion.errors import ArchiveTooLargeError
+from shared.models.sources import Source
 from shared.pipeline.retry import RetryPolicy, with_backoff
 
 PIECE = 1024 * 1024

@@ -11,14 +11,14 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from shared.core.frames import Frame, encode_frame, read_frame
 from shared.core.lazy_import import lazy, tune_garbage_collector
-from shared.domain.mail.models import MailboxError, ParsedMail, Share, Skipped
-from shared.domain.mail.parse import parse_archive
-from shared.domain.threading.assignment import Links
-from shared.domain.threading.prepared_message import PreparedMessage, prepare_message
-from shared.domain.threading.subject_links import SubjectEntry
 from shared.ingestion.archive_members import SkippedMember, open_members
 from shared.ingestion.archive_source import ArchivePath, BlobPath
 from shared.ingestion.errors import ArchiveError
+from shared.mail.models import MailboxError, ParsedMail, Share, Skipped
+from shared.mail.parse import parse_archive
+from shared.threading.assignment import ReplyLinks
+from shared.threading.prepared_message import PreparedMessage, prepare_message
+from shared.threading.subject_links import SubjectEntry
 
 if TYPE_CHECKING:
     import traceback
@@ -84,7 +84,9 @@ def batch_from_marshal(values: Any) -> Batch:
     """What `batch_to_marshal` made."""
     arrivals, skipped = values
     prepared = [
-        PreparedMessage(Links(node, ancestors, [SubjectEntry(*entry) for entry in entries]), document, size)
+        PreparedMessage(
+            ReplyLinks(node, ancestors, [SubjectEntry(*entry) for entry in entries]), document, size
+        )
         for (node, ancestors, entries), document, size in arrivals
     ]
     return Batch(prepared, [Skipped(*part) for part in skipped])

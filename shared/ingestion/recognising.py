@@ -7,15 +7,15 @@ from pathlib import Path
 
 from yarl import URL
 
-from shared.clients.connections import Clients
-from shared.clients.outbound import AddressPolicy, SourceError, check_http_url, redacted_url
-from shared.documents.sources import NAME_PATTERN, Source, SourceType
-from shared.documents.values import Preset
+from shared.azure.connections import Clients
+from shared.azure.outbound import AddressPolicy, SourceError, check_http_url, redacted_url
 from shared.ingestion.archive_members import ZIP_MAGIC
 from shared.ingestion.fetcher import FetchContext
 from shared.ingestion.index_pages import archive_links, is_public_inbox
 from shared.ingestion.tar import BLOCK, is_tar_header
 from shared.ingestion.unpacked_streams import compression_of
+from shared.models.sources import NAME_PATTERN, Source, SourceType
+from shared.models.values import Preset
 
 LONGEST_ADDRESS = 2000
 LOOKED_AT = 512 * 1024

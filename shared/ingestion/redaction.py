@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from shared.core.times import stored_time
-from shared.documents.erasure import ErasureMode, Suppression
-from shared.domain.mail.mbox import BinaryStream
-from shared.domain.mail.models import Limits, ParsedMail
-from shared.domain.mail.parse import parse_archive
 from shared.ingestion.archive_members import open_members
 from shared.ingestion.unpacked_streams import UnpackLimits
+from shared.mail.mbox import BinaryStream
+from shared.mail.models import Limits, ParsedMail
+from shared.mail.parse import parse_archive
+from shared.models.erasure import ErasureMode, Suppression
 
 FROM_LINE = b"From MAILER-DAEMON Thu Jan  1 00:00:00 1970\n"
 SHORTEST_QUOTE = 24  # a shorter line is nobody's own

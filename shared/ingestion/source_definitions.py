@@ -15,14 +15,14 @@ from pydantic import (
     model_validator,
 )
 
-from shared.clients.outbound import AddressPolicy, ForbiddenAddressError, SourceError, check_http_url
+from shared.azure.outbound import AddressPolicy, ForbiddenAddressError, SourceError, check_http_url
 from shared.core.schedule import ScheduleError, parse_cron
-from shared.documents.sources import NAME_PATTERN, Source, SourceRole, SourceType
-from shared.documents.values import Preset
-from shared.domain.mail.archive_addresses import LONGEST_TEMPLATE, check_template
 from shared.ingestion.fetch_files import check_local_allowed, local_path, rsync_address
 from shared.ingestion.fetch_imap import imap_address
 from shared.ingestion.fetcher import SECRET_PREFIX
+from shared.mail.archive_addresses import LONGEST_TEMPLATE, check_template
+from shared.models.sources import NAME_PATTERN, Source, SourceRole, SourceType
+from shared.models.values import Preset
 from shared.settings.app import Settings
 
 GROUP_PATTERN = r"^(\*|[A-Za-z0-9][A-Za-z0-9 ._@-]{0,127})$"  # a group's id, or every reader

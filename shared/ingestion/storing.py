@@ -10,15 +10,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.classify import classify
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.clients.telemetry.metrics import pipeline_metrics, tag_with_archive
+from shared.azure.blobs import ARCHIVES_CONTAINER
+from shared.azure.classify import classify
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.azure.telemetry.metrics import pipeline_metrics, tag_with_archive
 from shared.core.errors import ClassifiedError
 from shared.core.ids import archive_id
 from shared.core.times import stored_time
-from shared.documents.sources import Archive, ArchiveStatus, Removal
 from shared.ingestion.archive_members import check_archive
 from shared.ingestion.errors import (
     AllErasedError,
@@ -30,14 +29,15 @@ from shared.ingestion.fetcher import LocalFile
 from shared.ingestion.redaction import Redacted, redact
 from shared.ingestion.suppressing import suppression_list
 from shared.ingestion.unpacked_streams import UnpackLimits, safe_filename
+from shared.models.sources import Archive, ArchiveStatus, Removal
 from shared.pipeline.event_builders import archive_ingested, error_fields
 from shared.pipeline.event_types import ArchiveIngestionFailed
 from shared.pipeline.events import Event
 from shared.pipeline.failures import failure_record
-from shared.pipeline.lifecycle.archives import DONE, find_removal
-from shared.pipeline.lifecycle.attempts import reset
 from shared.pipeline.retry import NON_RETRYABLE, GaveUpError
-from shared.pipeline.stage import Subject
+from shared.pipeline.stage import DocumentRef
+from shared.pipeline.state.archives import DONE, find_removal
+from shared.pipeline.state.attempts import reset
 from shared.pipeline.topology import INGESTION
 
 log = logging.getLogger(__name__)
@@ -176,7 +176,7 @@ async def _restore(known: Archive, incoming: Incoming, clients: Clients, session
     log.warning("the file of archive %s was lost, and is written again", known.id)
     await _upload(incoming, known, clients)
     if known.lastError is not None:
-        await reset(clients.store, Subject(Archive, known.id), session, error=known.lastError)
+        await reset(clients.store, DocumentRef(Archive, known.id), session, error=known.lastError)
     return True
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.core.concurrency import batches_of
-from shared.documents.erasure import ErasureMode, Suppression
-from shared.documents.queries.operations import SUPPRESSIONS_OF_SOURCE
-from shared.documents.queries.threads import ERASABLE_OF_ARCHIVE
-from shared.documents.sources import Archive, Source, SourceType
 from shared.ingestion.redaction import SuppressionList
+from shared.models.erasure import ErasureMode, Suppression
+from shared.models.queries.operations import SUPPRESSIONS_OF_SOURCE
+from shared.models.queries.threads import ERASABLE_OF_ARCHIVE
+from shared.models.sources import Archive, Source, SourceType
 
 MESSAGES_A_DOCUMENT = 10_000
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from shared.domain.mail.mbox import BinaryStream
 from shared.ingestion.errors import ArchiveBombError, CorruptArchiveError
 from shared.ingestion.unpacked_streams import printable
+from shared.mail.mbox import BinaryStream
 
 BLOCK = 512
 MAX_EXTENDED_BYTES = 1024 * 1024

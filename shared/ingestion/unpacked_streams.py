@@ -10,8 +10,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self
 
 from shared.core.lazy_import import lazy
-from shared.domain.mail.mbox import BinaryStream
 from shared.ingestion.errors import ArchiveBombError, CorruptArchiveError
+from shared.mail.mbox import BinaryStream
 
 if TYPE_CHECKING:
     import bz2

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.calls import is_request
-from shared.clients.classify import SDK_ERRORS, classify
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.clients.telemetry.metrics import span
+from shared.azure.blobs import ARCHIVES_CONTAINER
+from shared.azure.calls import is_request
+from shared.azure.classify import SDK_ERRORS, classify
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.azure.telemetry.metrics import span
 from shared.core.errors import PermanentError
 from shared.core.ids import upload_id
-from shared.documents.sources import FetchedArchive, JoinedUpload, Operation, Source, SourceType
 from shared.ingestion.errors import (
     ArchiveChangedError,
     ArchiveError,
@@ -26,6 +25,7 @@ from shared.ingestion.errors import (
 )
 from shared.ingestion.fetcher import Spool, check_size
 from shared.ingestion.storing import Incoming, Origin, Stored, record_ingestion_failure, store_archive
+from shared.models.sources import FetchedArchive, JoinedUpload, Operation, Source, SourceType
 from shared.pipeline.retry import GaveUpError, RetryPolicy, with_backoff
 from shared.pipeline.topology import INGESTION
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
-from shared.documents.queries.threads import CHUNKS_BY_ID, THREADS_OF_MESSAGES
-from shared.documents.threads import Chunk, Message, Thread
+from shared.models.queries.threads import CHUNKS_BY_ID, THREADS_OF_MESSAGES
+from shared.models.threads import Chunk, Message, Thread
 from shared.pipeline.event_types import (
     ChunksPrepared,
     EmbeddingsGenerated,

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from shared.clients.connections import Clients
-from shared.clients.servicebus.bus import Message, as_it_came
-from shared.clients.telemetry.metrics import trace_properties
+from shared.azure.connections import Clients
+from shared.azure.servicebus.bus import Message, as_it_came
+from shared.azure.telemetry.metrics import trace_properties
 
 COPY = "-copy-"  # in the id of a copy, after the original's
 LONGEST_ORIGINAL = 80  # a message id has 128 characters at most

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from shared.core.errors import ClassifiedError
 from shared.core.ids import report_id
-from shared.documents.reports import Report, Summary, SummaryMetadata
-from shared.documents.threads import Chunk
-from shared.documents.values import Citation
+from shared.models.reports import Report, Summary, SummaryMetadata
+from shared.models.threads import Chunk
+from shared.models.values import Citation
 from shared.pipeline.event_types import (
     ArchiveIngested,
     ChunksPrepared,

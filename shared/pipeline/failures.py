@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from shared.clients.classify import classify
-from shared.clients.telemetry.metrics import current_trace_id
+from shared.azure.classify import classify
+from shared.azure.telemetry.metrics import current_trace_id
 from shared.core.errors import ClassifiedError, ErrorKind
 from shared.core.ids import failure_id, invalid_key
-from shared.documents.records import FailureRecord
+from shared.models.records import FailureRecord
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events import Event
 
@@ -85,7 +85,7 @@ def _original(body: bytes) -> dict[str, Any] | str:
 Item = TypeVar("Item")
 
 
-async def isolate_poison(
+async def isolate_failures(
     items: Sequence[Item], work: Callable[[Sequence[Item]], Awaitable[None]]
 ) -> list[tuple[Item, ClassifiedError]]:
     """Do the work on all items that let it be done. Return the others, and why.

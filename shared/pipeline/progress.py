@@ -10,15 +10,15 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.clients.telemetry.metrics import Metrics, pipeline_metrics
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.azure.telemetry.metrics import Metrics, pipeline_metrics
 from shared.core.ids import day_of_audit
-from shared.documents.queries.named_query import NamedQuery
-from shared.documents.queries.several_containers import ARCHIVE_PROGRESS_COUNTS
-from shared.documents.reports import Report
-from shared.documents.sources import Archive, ArchiveStatus
-from shared.documents.threads import Thread
+from shared.models.queries.named_query import NamedQuery
+from shared.models.queries.several_containers import ARCHIVE_PROGRESS_COUNTS
+from shared.models.reports import Report
+from shared.models.sources import Archive, ArchiveStatus
+from shared.models.threads import Thread
 from shared.pipeline.topology import CHUNKING, EMBEDDING, ORCHESTRATION, PARSING, REPORTING, SUMMARIZATION
 
 

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.core.ids import message_key, set_of_chunk
-from shared.documents.base import ProcessingStatus
-from shared.documents.containers import read_document
-from shared.documents.queries.threads import (
+from shared.models.base import ProcessingStatus
+from shared.models.containers import read_document
+from shared.models.queries.threads import (
     CHUNK_STATES,
     MESSAGE_STATES,
     MESSAGES_BY_KEY,
     MESSAGES_OF_THREAD,
 )
-from shared.documents.threads import Chunk, Message, Thread
+from shared.models.threads import Chunk, Message, Thread
 
 _NO_DATE = datetime.min.replace(tzinfo=UTC)
 

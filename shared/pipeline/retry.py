@@ -13,11 +13,11 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Self, TypeVar
 
-from shared.clients.classify import classify
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.clients.cosmos.store import Conflict
-from shared.clients.servicebus.dead_letters import RETRY_PREFIX, was_dead_letter, without_earlier
+from shared.azure.classify import classify
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.azure.cosmos.store import Conflict
+from shared.azure.servicebus.dead_letters import RETRY_PREFIX, was_dead_letter, without_earlier
 from shared.core.errors import (
     ClassifiedError,
     ErrorKind,
@@ -26,8 +26,8 @@ from shared.core.errors import (
     TransientError,
 )
 from shared.core.runtime import Runtime
-from shared.documents.queries.operations import RETRY_LOCKS
-from shared.documents.records import Lock
+from shared.models.queries.operations import RETRY_LOCKS
+from shared.models.records import Lock
 from shared.pipeline.delivery import Delivery
 from shared.settings.app import Settings
 

@@ -12,17 +12,17 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
-from shared.clients.classify import SDK_ERRORS
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.clients.servicebus.bus import to_message
-from shared.clients.servicebus.dead_letters import (
+from shared.azure.classify import SDK_ERRORS
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.azure.servicebus.bus import to_message
+from shared.azure.servicebus.dead_letters import (
     DEAD_LETTER_PREFIX,
     FAILURE_PREFIX,
     was_dead_letter,
     without_earlier,
 )
-from shared.clients.telemetry.metrics import (
+from shared.azure.telemetry.metrics import (
     Metrics,
     PipelineSpan,
     consumer_span,
@@ -32,21 +32,20 @@ from shared.clients.telemetry.metrics import (
 )
 from shared.core.errors import (
     ClassifiedError,
+    ConflictError,
     ErrorKind,
     InvalidEventError,
     NewerVersionError,
-    OvertakenError,
     PipelineError,
 )
 from shared.core.runtime import Runtime
-from shared.documents.records import FailureRecord
+from shared.models.records import FailureRecord
 from shared.pipeline.bare_events import fill_in
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_builders import failed_event
 from shared.pipeline.event_types import EventData
 from shared.pipeline.events import Event, parse_event, split_to_fit
 from shared.pipeline.failures import failure_record
-from shared.pipeline.lifecycle.attempts import attempt_failed, count_attempt
 from shared.pipeline.retry import (
     MAX_ATTEMPTS_EXCEEDED,
     REQUESTS,
@@ -54,7 +53,8 @@ from shared.pipeline.retry import (
     Retry,
     RetryPolicy,
 )
-from shared.pipeline.stage import Stage, StageResult, Work
+from shared.pipeline.stage import Stage, StageContext, StageResult
+from shared.pipeline.state.attempts import count_attempt, record_failed_attempt
 from shared.pipeline.topology import QueueRow
 
 log = logging.getLogger(__name__)
@@ -326,12 +326,12 @@ class StageRunner(QueueRunner, Generic[Data]):
         for _ in range(MAX_OVERTAKEN):
             try:
                 return await self._attempt(event, session)
-            except OvertakenError as error:
+            except ConflictError as error:
                 log.info("%s was overtaken: %s", self._stage.name, error)
         return await self._attempt(event, session)
 
     async def _attempt(self, event: Event[Data], session: Session) -> StageResult:
-        work = Work(self._clients, session, event.attempt, self._runtime)
+        work = StageContext(self._clients, session, event.attempt, self._runtime)
         if self._stage.row.max_attempts is not None:
             subjects, store = self._stage.subjects(event.data), self._clients.store
             await count_attempt(store, subjects, attempt=event.attempt, now=work.now(), session=session)
@@ -358,7 +358,7 @@ class StageRunner(QueueRunner, Generic[Data]):
     async def _tell(self, event: Event[Data], error: GaveUpError, record: FailureRecord) -> None:
         """Keep the error on the documents that the event is about, and announce it."""
         session, now = Session(event.session), self._runtime.now()
-        marked = attempt_failed(
+        marked = record_failed_attempt(
             self._clients.store,
             self._stage.subjects(event.data),
             attempt=event.attempt,

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.core.errors import InvalidEventError
 from shared.core.runtime import Runtime
-from shared.documents.base import Document
+from shared.models.base import Document
 from shared.pipeline.event_types import EventData
 from shared.pipeline.events import Event
 from shared.pipeline.topology import StageRow
@@ -18,7 +18,7 @@ Data = TypeVar("Data", bound=EventData)
 
 
 @dataclass(frozen=True)
-class Work:
+class StageContext:
     """One attempt at one event: what to talk to, and the session that sees what the event announces."""
 
     clients: Clients
@@ -48,11 +48,11 @@ class StageResult:
     counts: dict[str, int] = field(default_factory=dict)
 
 
-Handler = Callable[[Event[Any], Work], Awaitable[StageResult]]
+Handler = Callable[[Event[Any], StageContext], Awaitable[StageResult]]
 
 
 @dataclass(frozen=True)
-class Subject:
+class DocumentRef:
     """A document that an event is about: its attempts are counted and its last error is kept."""
 
     model: type[Document]
@@ -67,7 +67,7 @@ class Stage(Generic[Data]):
     """
 
     row: StageRow[Data]
-    handle: Callable[[Event[Data], Work], Awaitable[StageResult]]
+    handle: Callable[[Event[Data], StageContext], Awaitable[StageResult]]
     documents: Callable[[Data], Iterable[str]]  # the ids of those that the event is about
     internal: Mapping[type[EventData], Handler] = field(default_factory=dict)  # the row's internal events
     failed_status: str | None = None  # what its documents become when it fails for good
@@ -85,5 +85,5 @@ class Stage(Generic[Data]):
         wanted = self.row.consumes.__name__
         raise InvalidEventError(f"{event.event_type} is not for {self.name}: it takes {wanted}")
 
-    def subjects(self, data: Data) -> list[Subject]:
-        return [Subject(self.row.document, id_) for id_ in self.documents(data)]
+    def subjects(self, data: Data) -> list[DocumentRef]:
+        return [DocumentRef(self.row.document, id_) for id_ in self.documents(data)]

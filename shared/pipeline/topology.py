@@ -8,9 +8,9 @@ status page read this table; a test compares it with infra/servicebus/Config.jso
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from shared.documents.base import RetryableDocument
-from shared.documents.sources import Archive
-from shared.documents.threads import Chunk, Message, Thread
+from shared.models.base import RetryableDocument
+from shared.models.sources import Archive
+from shared.models.threads import Chunk, Message, Thread
 from shared.pipeline import event_types as data
 from shared.pipeline.event_types import EventData, FailureData
 

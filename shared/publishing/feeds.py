@@ -11,7 +11,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from shared.core.ids import feed_id
-from shared.documents.reports import Report, Summary
+from shared.models.reports import Report, Summary
 
 NAMESPACE = "http://www.w3.org/2005/Atom"
 XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"

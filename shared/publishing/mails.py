@@ -21,8 +21,8 @@ from urllib.parse import quote, urlencode
 
 from shared.core.ids import digest_mail_id
 from shared.core.times import stored_time
-from shared.documents.reports import Subscription, TopicKind
-from shared.domain.mail.masking import mask_addresses
+from shared.mail.masking import mask_addresses
+from shared.models.reports import Subscription, TopicKind
 from shared.settings.app import Settings
 
 
@@ -165,7 +165,7 @@ def _mail(settings: Settings, subscription: Subscription, subject: str, at: date
     mail = EmailMessage()
     mail["From"] = Address(NAME, addr_spec=settings.EMAIL_FROM)
     mail["To"] = Address(addr_spec=subscription.address)
-    mail["Subject"] = one_line(subject)
+    mail["DocumentRef"] = one_line(subject)
     mail["Date"] = format_datetime(at)
     return mail
 

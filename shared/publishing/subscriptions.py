@@ -15,32 +15,32 @@ from email.message import EmailMessage
 from email.policy import SMTP
 from functools import partial
 
-from shared.clients.access import ACCESS_DAYS, ANYBODY, Caller, clients_of
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
+from shared.azure.access import ACCESS_DAYS, ANYBODY, Caller, clients_of
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.core.concurrency import gather_limited
 from shared.core.errors import PipelineError
 from shared.core.ids import address_key, subscription_id
 from shared.core.times import stored_time
-from shared.documents.queries.reports import (
+from shared.mail.masking import mask_json
+from shared.models.queries.reports import (
     DUE_SUBSCRIPTIONS,
     LATELY_ASKED,
     PUBLISHED_ABOUT,
     SUBSCRIPTIONS_OF_ADDRESS,
 )
-from shared.documents.reports import Cadence, Subscription, Topic
-from shared.domain.mail.masking import mask_json
-from shared.pipeline.lifecycle.deliveries import (
-    digest_claimed,
-    digest_put_off,
-    digest_refused,
-    digest_told,
-    subscription_asked,
-    subscription_confirmed,
-    subscription_ended,
+from shared.models.reports import Cadence, Subscription, Topic
+from shared.pipeline.retry import exponential
+from shared.pipeline.state.deliveries import (
+    claim_digest,
+    confirm_subscription,
+    end_subscription,
+    mark_confirmation_sent,
+    mark_digest_refused,
+    mark_digest_sent,
+    postpone_digest,
     subscription_lapsed,
 )
-from shared.pipeline.retry import exponential
 from shared.publishing.mails import confirmation, digest, entries_of
 from shared.settings.app import Settings
 
@@ -107,11 +107,11 @@ async def _send_due(clients: Clients, id_: str, key: str, now: datetime) -> bool
         return False  # ended, suspended, or taken by another instance since
     if subscription.attempts >= MAX_ATTEMPTS:
         why = subscription.error or "its last attempt was cut off"
-        await digest_put_off(clients.store, subscription, now, why)
+        await postpone_digest(clients.store, subscription, now, why)
         return False
     delay = exponential(FIRST_DELAY, subscription.attempts + 1, LONGEST_DELAY)
     retry_at = now + timedelta(seconds=delay)
-    claimed = await digest_claimed(clients.store, subscription, now=now, retry_at=retry_at)
+    claimed = await claim_digest(clients.store, subscription, now=now, retry_at=retry_at)
     return await _tell(clients, claimed, now) if claimed is not None else False
 
 
@@ -144,7 +144,7 @@ async def _tell(clients: Clients, subscription: Subscription, now: datetime) -> 
     mail = digest(settings, subscription, entries, more=len(found) > MAX_ENTRIES)
     sent = bool(found) and await _send(clients, subscription, mail, now)
     if sent or not found:
-        await digest_told(clients.store, subscription, now)
+        await mark_digest_sent(clients.store, subscription, now)
     return sent
 
 
@@ -154,9 +154,9 @@ async def _send(clients: Clients, subscription: Subscription, mail: EmailMessage
     except MailNotSentError as error:
         log.warning("The mail of subscription %s was not sent: %s", subscription.id, error)
         if error.for_good:
-            await digest_refused(clients.store, subscription, now, str(error))
+            await mark_digest_refused(clients.store, subscription, now, str(error))
         elif subscription.attempts >= MAX_ATTEMPTS:
-            await digest_put_off(clients.store, subscription, now, str(error))
+            await postpone_digest(clients.store, subscription, now, str(error))
         return False
     return True
 
@@ -194,7 +194,7 @@ async def subscribe(clients: Clients, address: str, topic: Topic, cadence: Caden
     elif known.asked_at > now - ASK_AGAIN_AFTER:
         return
     else:  # unless another request is about to send one
-        asked = known if await subscription_asked(clients.store, known, now) else None
+        asked = known if await mark_confirmation_sent(clients.store, known, now) else None
     if asked is not None:
         await send_mail(clients.settings, confirmation(clients.settings, asked, now))
         log.info("A mail asks whether the subscription %s is wanted", id_)
@@ -222,15 +222,15 @@ async def confirm(clients: Clients, subscription: Subscription, caller: Caller =
     """Once or several times: the same. Precondition: the link was signed for it."""
     known = ANYBODY if clients.settings.AUTH_MODE == "public" else caller
     account = {"account": known.name, "roles": sorted(known.roles), "groups": sorted(known.groups)}
-    if not await subscription_confirmed(clients.store, subscription, clients.runtime.now(), account):
+    if not await confirm_subscription(clients.store, subscription, clients.runtime.now(), account):
         again = await find_subscription(clients, subscription.address_key, subscription.id)
         if again is not None:
-            await subscription_confirmed(clients.store, again, clients.runtime.now(), account)
+            await confirm_subscription(clients.store, again, clients.runtime.now(), account)
 
 
 async def unsubscribe(clients: Clients, subscription: Subscription) -> None:
     """Precondition: the link was signed for it."""
-    await subscription_ended(clients.store, subscription)
+    await end_subscription(clients.store, subscription)
     log.info("The subscription %s was ended by its reader", subscription.id)
 
 

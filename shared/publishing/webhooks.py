@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from shared.clients.access import ANYBODY, readable_sources
-from shared.clients.classify import classify, retry_after_seconds
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.clients.outbound import (
+from shared.azure.access import ANYBODY, readable_sources
+from shared.azure.classify import classify, retry_after_seconds
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.azure.outbound import (
     AddressPolicy,
     FetchError,
     ForbiddenAddressError,
@@ -29,24 +29,24 @@ from shared.clients.outbound import (
     check_http_url,
     checked_connector,
 )
-from shared.clients.telemetry.metrics import pipeline_metrics
+from shared.azure.telemetry.metrics import pipeline_metrics
 from shared.core.concurrency import gather_limited
 from shared.core.errors import ErrorKind
 from shared.core.ids import delivery_id
 from shared.core.lazy_import import lazy
 from shared.core.times import stored_time
-from shared.documents.queries.reports import DUE_DELIVERIES, NEXT_DELIVERY
-from shared.documents.reports import DeliveryStatus, Report, ReportDelivery
-from shared.domain.mail.masking import mask_json
+from shared.mail.masking import mask_json
+from shared.models.queries.reports import DUE_DELIVERIES, NEXT_DELIVERY
+from shared.models.reports import DeliveryStatus, Report, ReportDelivery
 from shared.pipeline.event_types import ReportDeliveryFailed
 from shared.pipeline.events import Event
-from shared.pipeline.lifecycle.deliveries import (
-    delivery_arrived,
-    delivery_attempted,
-    delivery_failed,
-    delivery_given_up,
-)
 from shared.pipeline.retry import exponential
+from shared.pipeline.state.deliveries import (
+    count_delivery_attempt,
+    mark_delivered,
+    mark_delivery_failed,
+    record_failed_delivery,
+)
 from shared.pipeline.topology import DELIVERIES
 from shared.settings.app import Settings
 from shared.settings.outgoing import Webhook, parse_webhooks
@@ -195,7 +195,7 @@ class _DeliveryRun:
         if hook is None:
             return await self._give_up(report, index, "the webhook is no longer in the settings")
         if report.source not in hook.sources and not await self._is_open(report):
-            return await delivery_given_up(self.clients.store, report, index, CLOSED)
+            return await mark_delivery_failed(self.clients.store, report, index, CLOSED)
         if delivery.attempts >= MAX_ATTEMPTS:
             return await self._give_up(report, index, delivery.error or "its last attempt was cut off")
         if self._failures[hook.name] >= FAILURES_UNTIL_LEFT_ALONE:
@@ -203,7 +203,7 @@ class _DeliveryRun:
         # The attempt is counted before it is made, and by one instance only.
         retry_at = self.now + timedelta(seconds=_delay(delivery.attempts + 1))
         store = self.clients.store
-        claimed = await delivery_attempted(store, report, index, now=self.now, retry_at=retry_at)
+        claimed = await count_delivery_attempt(store, report, index, now=self.now, retry_at=retry_at)
         return await self._send(hook, claimed, index) if claimed else None
 
     async def _is_open(self, report: Report) -> bool:
@@ -220,7 +220,7 @@ class _DeliveryRun:
             return await self._failed(report, index, error)
         self._failures.pop(hook.name, None)
         self.delivered += 1
-        return await delivery_arrived(self.clients.store, report, index, self.now)
+        return await mark_delivered(self.clients.store, report, index, self.now)
 
     async def _failed(self, report: Report, index: int, error: NotDeliveredError) -> Report:
         delivery = report.deliveries[index]
@@ -229,7 +229,9 @@ class _DeliveryRun:
             return await self._give_up(report, index, str(error))
         wait = max(_delay(delivery.attempts), error.retry_after or 0.0)
         retry_at = self.now + timedelta(seconds=wait)
-        return await delivery_failed(self.clients.store, report, index, error=str(error), retry_at=retry_at)
+        return await record_failed_delivery(
+            self.clients.store, report, index, error=str(error), retry_at=retry_at
+        )
 
     async def _give_up(self, report: Report, index: int, why: str) -> Report:
         """Announce it first: if a crash makes this repeat, the broker drops the duplicate event."""
@@ -243,7 +245,7 @@ class _DeliveryRun:
             retry_count=max(delivery.attempts - 1, 0),
         )
         await self.clients.bus.publish([Event.of(failed, now=self.now)])
-        return await delivery_given_up(self.clients.store, report, index, why)
+        return await mark_delivery_failed(self.clients.store, report, index, why)
 
 
 SLOT_SECONDS = 15

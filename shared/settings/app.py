@@ -84,7 +84,7 @@ class Settings(ChatModelSettings):
     # The functions of this app: requests (web), stages and timers (worker), or both
     APP_PART: AppPart = "all"
 
-    # How long a page's or the API's read may take; other calls have more (shared/clients/calls.py)
+    # How long a page's or the API's read may take; other calls have more (shared/azure/calls.py)
     REQUEST_SECONDS: Annotated[float, Field(gt=0, le=60)] = 2
 
     # Service Bus

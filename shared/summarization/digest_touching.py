@@ -7,14 +7,14 @@ refreshes.
 from collections.abc import Iterable
 from datetime import datetime
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
-from shared.documents.queries.threads import MESSAGE_DATES
-from shared.documents.reports import Digest
-from shared.documents.threads import Thread
-from shared.domain.summaries.digest_scopes import DigestScope, scopes_of_thread
-from shared.pipeline.lifecycle.summaries import digest_touched
+from shared.models.queries.threads import MESSAGE_DATES
+from shared.models.reports import Digest
+from shared.models.threads import Thread
+from shared.pipeline.state.summaries import mark_digest_stale
+from shared.summaries.digest_scopes import DigestScope, scopes_of_thread
 
 
 async def touch_digests(clients: Clients, thread: Thread, session: Session) -> list[DigestScope]:
@@ -33,7 +33,7 @@ async def touch(clients: Clients, scopes: Iterable[DigestScope]) -> None:
     store, now = clients.store, clients.runtime.now()
     for scope in sorted(set(scopes), key=lambda scope: scope.name):
         try:
-            await digest_touched(store, scope.id)
+            await mark_digest_stale(store, scope.id)
         except DocumentNotFoundError:
             await store.create(Digest(id=scope.id, scope=scope.name, created_at=now), Session())
-            await digest_touched(store, scope.id)
+            await mark_digest_stale(store, scope.id)

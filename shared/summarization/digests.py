@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from shared.clients.classify import classify
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
+from shared.azure.classify import classify
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.core.ids import digest_summary_id
 from shared.core.times import stored_time
-from shared.documents.containers import read_document
-from shared.documents.queries.named_query import NamedQuery
-from shared.documents.queries.reports import DUE_DIGESTS
-from shared.documents.queries.threads import COUNT_OF_MESSAGES_WITHIN, THREADS_OF_DRAFT, THREADS_WITHIN
-from shared.documents.reports import (
+from shared.models.containers import read_document
+from shared.models.queries.named_query import NamedQuery
+from shared.models.queries.reports import DUE_DIGESTS
+from shared.models.queries.threads import COUNT_OF_MESSAGES_WITHIN, THREADS_OF_DRAFT, THREADS_WITHIN
+from shared.models.reports import (
     Digest,
     ReportedArchive,
     ReportedThread,
@@ -26,23 +26,23 @@ from shared.documents.reports import (
     SummaryClaim,
     SummaryMetadata,
 )
-from shared.documents.threads import Chunk, Thread
-from shared.documents.values import Citation, SummaryType, Tier, rejoined
-from shared.domain.consensus.positions import OutcomeGroup, outcome_group
-from shared.domain.summaries.citations import verify_stored
-from shared.domain.summaries.digest_scopes import DigestScope, parse_scope
-from shared.domain.summaries.markdown import escape_markdown, render_html
+from shared.models.threads import Chunk, Thread
+from shared.models.values import Citation, SummaryType, Tier, rejoined
 from shared.pipeline.event_builders import summary_complete
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events import Event
-from shared.pipeline.lifecycle.summaries import (
-    digest_failed,
-    digest_made,
-    digest_named,
-    digest_started,
+from shared.pipeline.state.summaries import (
     digest_unnamed,
-    report_withdrawn,
+    fail_digest,
+    finish_digest,
+    name_digest,
+    start_digest,
+    withdraw_report,
 )
+from shared.reading.positions import OutcomeGroup, outcome_group
+from shared.summaries.citations import verify_stored
+from shared.summaries.digest_scopes import DigestScope, parse_scope
+from shared.summaries.markdown import escape_markdown, render_html
 from shared.summarization.report_document import evidence_of
 
 MAX_SHOWN = 40
@@ -273,7 +273,7 @@ async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -
             await refresh_digest(clients, parse_scope(scope), now)
         except Exception as error:
             log.exception("The digest %s could not be made", scope)
-            await digest_failed(clients.store, parse_scope(scope).id, classify(error), now)
+            await fail_digest(clients.store, parse_scope(scope).id, classify(error), now)
             failures.append(error)
     if failures:
         raise failures[0]
@@ -287,16 +287,16 @@ async def refresh_digest(clients: Clients, scope: DigestScope, now: datetime) ->
     selected = await select_threads(clients, scope, session)
     digest = await digest_unnamed(store, digest, now, session)
     summary = await _store(clients, scope, selected, now, session) if selected.shown else None
-    number = await digest_named(store, digest, summary.id if summary else None, now, session)
+    number = await name_digest(store, digest, summary.id if summary else None, now, session)
     if number is None:
         log.info("Another refresh of %s was faster", scope.name)
         return summary
     if summary is None:
-        await report_withdrawn(store, scope.name, None, session)
+        await withdraw_report(store, scope.name, None, session)
     else:
         complete = announcement(summary, number)
         await clients.bus.publish([Event.of(complete, session=session.tokens(), now=now)])
-    await digest_made(store, digest)
+    await finish_digest(store, digest)
     return summary
 
 
@@ -305,7 +305,7 @@ async def _begin(clients: Clients, scope: DigestScope, now: datetime) -> Digest:
     store = clients.store
     await store.create(Digest(id=scope.id, scope=scope.name, created_at=now), Session())
     digest = await store.read(Digest, scope.id, Session())
-    await digest_started(store, digest)
+    await start_digest(store, digest)
     return digest
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
-from shared.documents.threads import Thread
-from shared.domain.chat_reading.numbered import number_thread
-from shared.domain.consensus.linked_thread import LinkedThread
+from shared.model_reading.numbered import number_thread
+from shared.models.threads import Thread
+from shared.reading.linked_thread import LinkedThread
 from shared.summarization.summarizers import EXTRACTIVE, answer_room
 from shared.summarization.thread_context import load_context
 

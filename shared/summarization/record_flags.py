@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from shared.documents.readings import StoredReading
-from shared.documents.threads import Message, Thread
-from shared.documents.values import (
+from shared.models.readings import StoredReading
+from shared.models.threads import Message, Thread
+from shared.models.values import (
     ConsensusBasis,
     Decision,
     Objection,
@@ -14,10 +14,10 @@ from shared.documents.values import (
     ThreadReading,
     Tier,
 )
-from shared.domain.consensus.linked_thread import CLAIMS_ROLE, CONFUSABLE, SAME_NAME, UNAUTHENTICATED, People
-from shared.domain.consensus.mails import ThreadMail
-from shared.domain.threading.assignment import BY_LIMIT, BY_OPERATOR, BY_SUBJECT, ThreadState
-from shared.domain.threading.opening import opening_of
+from shared.reading.linked_thread import CLAIMS_ROLE, CONFUSABLE, SAME_NAME, UNAUTHENTICATED, People
+from shared.reading.mails import ThreadMail
+from shared.threading.assignment import BY_LIMIT, BY_OPERATOR, BY_SUBJECT, ThreadState
+from shared.threading.opening import opening_of
 
 _HIDDEN = "hidden-text"
 CONFLICTING = "conflicting content under the same Message-ID"

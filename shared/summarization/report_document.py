@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.core.ids import person_id, report_id, scope_id
-from shared.documents.reports import Report, ReportedArchive, Summary
-from shared.documents.sources import Archive
-from shared.documents.threads import Thread
-from shared.domain.mail.mentions import draft_base
+from shared.mail.mentions import draft_base
+from shared.models.reports import Report, ReportedArchive, Summary
+from shared.models.sources import Archive
+from shared.models.threads import Thread
 
 
 def report_of(summary: Summary, published_at: datetime, number: int = 0) -> Report:

@@ -7,22 +7,19 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Patch, Session
-from shared.clients.cosmos.store import Conflict, Store
-from shared.clients.openai_client import (
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Patch, Session
+from shared.azure.cosmos.store import Conflict, Store
+from shared.azure.openai_client import (
     ChatRefusedError,
     CompletionOptions,
     Endpoint,
     OpenAIClient,
 )
 from shared.core.errors import DocumentNotFoundError, PermanentError, TransientError
-from shared.documents.reports import TokenAccount
-from shared.documents.threads import Thread
-from shared.documents.values import ThreadReading
-from shared.domain.chat_reading.answer import ANSWER_SCHEMA, ModelAnswer, parse_answer
-from shared.domain.chat_reading.combined import ModelRun, combine, found_sentences, merge_answers
-from shared.domain.chat_reading.numbered import (
+from shared.model_reading.answer import ANSWER_SCHEMA, ModelAnswer, parse_answer
+from shared.model_reading.combined import ModelRun, combine, found_sentences, merge_answers
+from shared.model_reading.numbered import (
     CountTokens,
     NumberedThread,
     Part,
@@ -30,11 +27,14 @@ from shared.domain.chat_reading.numbered import (
     merge_part,
     number_thread,
 )
-from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.summaries.extractive import ExtractiveSummarizer
-from shared.domain.summaries.models import Summarizer, ThreadContext, ThreadSummary, Tokens
+from shared.models.reports import TokenAccount
+from shared.models.threads import Thread
+from shared.models.values import ThreadReading
 from shared.pipeline.event_types import SummarizationRequested
+from shared.reading.linked_thread import LinkedThread
 from shared.settings.app import Settings
+from shared.summaries.extractive import ExtractiveSummarizer
+from shared.summaries.models import Summarizer, ThreadContext, ThreadSummary, Tokens
 
 
 class TokenBudget(Protocol):

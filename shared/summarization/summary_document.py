@@ -7,19 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.documents.containers import read_document
-from shared.documents.edits import Correction, SentencePlace
-from shared.documents.queries.threads import CORRECTIONS_OF_MESSAGES
-from shared.documents.readings import CorrectedBy, ShownCorrection, StoredReading
-from shared.documents.reports import Summary, SummaryClaim, SummaryMetadata, SummaryStance
-from shared.documents.threads import Thread
-from shared.documents.values import CorrectionKind, PositionStance, SentenceCitation, ThreadReading, Tier
-from shared.domain.consensus.corrections import ReadingCorrection, corrected_reading, is_hidden
-from shared.domain.summaries.extractive import ExtractiveSummarizer
-from shared.domain.summaries.markdown import render_html, render_markdown
-from shared.domain.summaries.models import Claim, ContextMessage, Section, ThreadContext, ThreadSummary
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.models.containers import read_document
+from shared.models.edits import Correction, SentencePlace
+from shared.models.queries.threads import CORRECTIONS_OF_MESSAGES
+from shared.models.readings import CorrectedBy, ShownCorrection, StoredReading
+from shared.models.reports import Summary, SummaryClaim, SummaryMetadata, SummaryStance
+from shared.models.threads import Thread
+from shared.models.values import CorrectionKind, PositionStance, SentenceCitation, ThreadReading, Tier
+from shared.reading.corrections import ReadingCorrection, corrected_reading, is_hidden
+from shared.summaries.extractive import ExtractiveSummarizer
+from shared.summaries.markdown import render_html, render_markdown
+from shared.summaries.models import Claim, ContextMessage, Section, ThreadContext, ThreadSummary
 
 
 def summary_fields(made: ThreadSummary, thread: Thread, messages: Sequence[ContextMessage]) -> dict[str, Any]:
@@ -113,7 +113,9 @@ def _metadata(thread: Thread, made: ThreadSummary) -> SummaryMetadata:
     )
 
 
-async def corrections_of(clients: Clients, message_ids: Iterable[str], session: Session) -> list[Correction]:
+async def apply_corrections(
+    clients: Clients, message_ids: Iterable[str], session: Session
+) -> list[Correction]:
     """Those about these messages, revoked ones too; the latest last."""
     rows = await clients.store.query_by_ids(CORRECTIONS_OF_MESSAGES, [*message_ids], session)
     found = [read_document(Correction, row) for row in rows]
@@ -126,7 +128,7 @@ async def load_corrections(
     if thread.corrections:  # a replica may not show the latest one yet
         await clients.store.refresh(Correction, session)
     ids = [message.message_id for message in context.messages]
-    known = await corrections_of(clients, ids, session)
+    known = await apply_corrections(clients, ids, session)
     active = [one for one in known if not one.revoked and one.kind is not CorrectionKind.REPORTED]
     # Of merged threads, the correction of the root holds for the whole.
     active.sort(key=lambda correction: correction.message_id == thread.root_message_id)

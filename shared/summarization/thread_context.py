@@ -6,28 +6,20 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import set_of_chunk
-from shared.documents.base import ProcessingStatus
-from shared.documents.containers import read_document
-from shared.documents.queries.threads import CHUNKS_OF_MESSAGES, THREADS_OF_VOTE
-from shared.documents.sources import Source
-from shared.documents.threads import Chunk, Message, Thread
-from shared.documents.values import SourceProfile
-from shared.domain.consensus.linked_thread import LinkedThread, People
-from shared.domain.consensus.mails import ThreadMail, attributions_in, list_id_in, quoted_blocks
-from shared.domain.consensus.reader import read_thread
-from shared.domain.consensus.rulings import DECIDING_ROLES
-from shared.domain.consensus.supplied import without_supplied
-from shared.domain.consensus.votes import VoteThread, results_of_votes, vote_subject
-from shared.domain.mail.authentication import SenderCheck, check_sender
-from shared.domain.mail.models import read_segments
-from shared.domain.mail.segments import NormalizedBody
-from shared.domain.mail.subjects import split_subject
-from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
-from shared.pipeline.lifecycle.threads import result_linked, vote_marked
+from shared.mail.authentication import SenderCheck, check_sender
+from shared.mail.models import read_segments
+from shared.mail.segments import NormalizedBody
+from shared.mail.subjects import split_subject
+from shared.models.base import ProcessingStatus
+from shared.models.containers import read_document
+from shared.models.queries.threads import CHUNKS_OF_MESSAGES, THREADS_OF_VOTE
+from shared.models.sources import Source
+from shared.models.threads import Chunk, Message, Thread
+from shared.models.values import SourceProfile
 from shared.pipeline.readiness import (
     MemberState,
     corrected_version,
@@ -36,6 +28,14 @@ from shared.pipeline.readiness import (
     load_messages,
     version_of,
 )
+from shared.pipeline.state.threads import link_result, mark_vote
+from shared.reading.linked_thread import LinkedThread, People
+from shared.reading.mails import ThreadMail, attributions_in, list_id_in, quoted_blocks
+from shared.reading.reader import read_thread
+from shared.reading.rulings import DECIDING_ROLES
+from shared.reading.supplied import without_supplied
+from shared.reading.votes import VoteThread, results_of_votes, vote_subject
+from shared.summaries.models import ContextChunk, ContextMessage, ThreadContext
 from shared.summarization.record_flags import flag_sentences, message_marks, record_flags, sender_marks
 
 _NO_DATE = datetime.min.replace(tzinfo=UTC)
@@ -230,7 +230,7 @@ async def find_vote_pair(clients: Clients, thread: Thread, session: Session) -> 
     subject = vote_subject(thread.subject)
     if subject is None or thread.source is None:
         return None
-    await vote_marked(clients.store, thread.id, subject, session)
+    await mark_vote(clients.store, thread.id, subject, session)
     rows = clients.store.query(THREADS_OF_VOTE, session, subject=subject, source=thread.source)
     found = {row["id"]: row async for row in rows if row["first_message_date"]}
     profile = await _profile(clients, thread, session)
@@ -239,7 +239,7 @@ async def find_vote_pair(clients: Clients, thread: Thread, session: Session) -> 
     votes = [_vote_thread(found[id_], message, profile) for id_, message in opening.items()]
     for vote, result in results_of_votes(votes).items():
         if thread.id in (vote, result):
-            await result_linked(clients.store, result, vote, session)
+            await link_result(clients.store, result, vote, session)
             stored = found[vote]
             unread = stored.get("summary_id") is not None and stored.get("result_thread") != result
             return VotePair(vote, result, unread)

@@ -4,13 +4,13 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.core.ids import source_key, thread_id
-from shared.documents.readings import ShownOutcome
-from shared.documents.threads import Address, Message, Thread
-from shared.documents.values import ConsensusBasis, OutcomeKind, Tier
-from shared.domain.mail.segments import NormalizedBody, segment
+from shared.mail.segments import NormalizedBody, segment
+from shared.models.readings import ShownOutcome
+from shared.models.threads import Address, Message, Thread
+from shared.models.values import ConsensusBasis, OutcomeKind, Tier
 from shared.settings.app import Settings
 
 MAILS, THREADS = 300, 2000

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Request, Route, expect
 
-from shared.upkeep.provisioning import provision
+from shared.operations.provisioning import provision
 from tests.browser.large_file import PART, large_mbox, send
 from tests.support.cloud import AppCloud
 from tests.web.site import Site, empty_site

@@ -12,9 +12,9 @@ import pytest
 from azure.servicebus import ServiceBusClient, ServiceBusMessage
 from playwright.sync_api import Browser, Page, expect
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.documents.sources import Archive, ArchiveStatus
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.models.sources import Archive, ArchiveStatus
 from tests.browser.conftest import Complaints
 from tests.browser.test_reading import AXE
 from tests.stages.mail_in import archive_of

@@ -8,7 +8,7 @@ import pytest
 from shared.core.concurrency import BoundedQueue, QueueFullError, batches_of, gather_limited, in_pages
 
 
-class Work:
+class StageContext:
     """Pieces of work that count how many of them are under way."""
 
     def __init__(self) -> None:
@@ -28,17 +28,17 @@ class Work:
 
 @pytest.mark.parametrize(("limit", "most"), [(1, 1), (3, 3), (100, 20)])
 async def test_no_more_than_the_limit_run_at_once_and_results_keep_their_order(limit: int, most: int) -> None:
-    work = Work()
+    work = StageContext()
     assert await gather_limited((work.piece(number) for number in range(20)), limit) == list(range(20))
     assert work.most == most
 
 
 async def test_nothing_to_do_is_done() -> None:
-    assert await gather_limited(Work().piece(number) for number in range(0)) == []
+    assert await gather_limited(StageContext().piece(number) for number in range(0)) == []
 
 
 async def test_the_first_error_is_raised_when_all_have_ended() -> None:
-    work = Work()
+    work = StageContext()
     with pytest.raises(ValueError, match="piece 2"):
         await gather_limited((work.piece(number, fail=number in {2, 4}) for number in range(8)), 2)
     assert work.ended == 8
@@ -78,7 +78,7 @@ async def test_pages_have_their_size_and_the_last_what_is_left(count: int, pages
 
 
 async def test_a_queue_takes_so_many_at_a_time_and_refuses_what_would_wait_too_long() -> None:
-    work, queue = Work(), BoundedQueue(2, 3)
+    work, queue = StageContext(), BoundedQueue(2, 3)
 
     async def one(number: int) -> int:
         async with queue:

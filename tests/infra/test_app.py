@@ -9,7 +9,7 @@ import sys
 import pytest
 import yaml
 
-from shared.clients.blobs import ARCHIVES_CONTAINER
+from shared.azure.blobs import ARCHIVES_CONTAINER
 from shared.ingestion.fetcher import SECRET_PREFIX
 from shared.ingestion.uploads import FOLDER
 from shared.settings.app import Settings, SettingsError, app_part, load_settings

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ops.cli import app
-from shared.clients.telemetry.metrics import METRICS
+from shared.azure.telemetry.metrics import METRICS
 from tests.infra.conftest import ROOT
 from tests.infra.kql import Judged, judge
 from tests.infra.kql_engine import run_kql

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from shared.documents.containers import CONTAINERS
+from shared.models.containers import CONTAINERS
 from shared.settings.app import load_settings
 from tests.infra.conftest import ROOT
 from tests.support.cloud import AppCloud

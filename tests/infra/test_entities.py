@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.documents.containers import CONTAINERS
+from shared.models.containers import CONTAINERS
 from shared.pipeline.events import STAGE_OF
 from tests.infra.conftest import ROOT
 from tests.infra.plans import WAYS, of_type, the

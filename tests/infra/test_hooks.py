@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import yaml
 
-from shared.clients.search.versions import IndexMissingError, version_name
+from shared.azure.search.versions import IndexMissingError, version_name
 from tests.infra.conftest import ROOT
 from tests.infra.plans import of_type, planned
 from tests.support.services import running_service

@@ -16,7 +16,7 @@ from benchmarks.capacity import (
     per_message_table,
     search_tier,
 )
-from shared.documents.containers import CONTAINERS
+from shared.models.containers import CONTAINERS
 from tests.infra.conftest import ROOT
 
 DOCS = (ROOT / "docs/scale.md").read_text()

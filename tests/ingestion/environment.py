@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.documents.sources import Archive, Operation, Source
+from shared.azure.blobs import ARCHIVES_CONTAINER
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.ingestion.fetch_runs import FetchRun, Requested, request_fetch, run_operation
 from shared.ingestion.storing import Stored
 from shared.ingestion.uploads import Upload, take_upload
+from shared.models.sources import Archive, Operation, Source
 from shared.pipeline.events import Event
 from shared.settings.app import Settings
 from tests.ingestion.unpacking.files import mbox

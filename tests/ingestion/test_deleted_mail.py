@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from shared.clients.cosmos.session import Session
-from shared.documents.sources import Archive
+from shared.azure.cosmos.session import Session
 from shared.ingestion.fetcher import LocalFile
 from shared.ingestion.storing import Incoming, Origin, store_archive
 from shared.ingestion.suppressing import suppress_deleted
+from shared.models.sources import Archive
 from tests.stages.mail_in import NOW, archive_of, mail, mail_in
 from tests.support.cloud import AppCloud
 from tests.support.services import RunningService

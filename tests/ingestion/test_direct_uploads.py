@@ -17,12 +17,12 @@ import trustme
 from azure.core.credentials import AccessToken
 from azure.storage.blob.aio import BlobServiceClient
 
-from shared.clients.blobs import ARCHIVES_CONTAINER, Blobs
-from shared.clients.connections import Clients
-from shared.documents.sources import OperationStatus
+from shared.azure.blobs import ARCHIVES_CONTAINER, Blobs
+from shared.azure.connections import Clients
 from shared.ingestion import uploads
 from shared.ingestion.fetch_runs import run_operation
 from shared.ingestion.uploads import PartedUpload, direct_address, join_and_request, keep_part, parts_here
+from shared.models.sources import OperationStatus
 from tests.ingestion.environment import Place
 from tests.support.services import running_service
 

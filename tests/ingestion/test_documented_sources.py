@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from shared.documents.sources import Source
-from shared.documents.values import Preset
-from shared.domain.consensus.rulings import DECIDING_ROLES
-from shared.domain.consensus.votes import BINDING_ROLES
 from shared.ingestion.source_definitions import SourceDefinition, check_reachable, source_of
+from shared.models.sources import Source
+from shared.models.values import Preset
+from shared.reading.rulings import DECIDING_ROLES
+from shared.reading.votes import BINDING_ROLES
 from shared.settings.app import Settings
 from tests.support.documents import CREATED
 from tests.support.services import ROOT

@@ -2,10 +2,10 @@
 
 import pytest
 
-from shared.clients.cosmos.session import Session
+from shared.azure.cosmos.session import Session
 from shared.core.ids import file_hash
-from shared.documents.records import FailureRecord
-from shared.documents.sources import OperationStatus
+from shared.models.records import FailureRecord
+from shared.models.sources import OperationStatus
 from tests.ingestion.environment import Place
 from tests.ingestion.web_server import a_site
 

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 import trustme
 
-from shared.clients.outbound import AddressPolicy
-from shared.documents.sources import OperationStatus, Source
-from shared.domain.mail.mbox import read_archive
-from shared.domain.mail.models import RawMessage
+from shared.azure.outbound import AddressPolicy
 from shared.ingestion.fetch_imap import _mbox_entry, fetch_imap
 from shared.ingestion.fetcher import FetchContext
+from shared.mail.mbox import read_archive
+from shared.mail.models import RawMessage
+from shared.models.sources import OperationStatus, Source
 from shared.pipeline.retry import GaveUpError
 from tests.ingestion.environment import Place
 from tests.ingestion.imap_server import MailServer, a_mail_server

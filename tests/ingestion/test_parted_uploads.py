@@ -2,14 +2,14 @@
 
 import pytest
 
-from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.cosmos.session import Session
+from shared.azure.blobs import ARCHIVES_CONTAINER
+from shared.azure.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
-from shared.documents.sources import Operation, OperationStatus
 from shared.ingestion import uploads
 from shared.ingestion.errors import ArchiveTooLargeError
 from shared.ingestion.fetch_runs import run_operation
 from shared.ingestion.uploads import PartedUpload, WrongPartError, join_and_request, keep_part, parts_here
+from shared.models.sources import Operation, OperationStatus
 from tests.ingestion.environment import Place
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -5,10 +5,10 @@ from datetime import date
 
 import pytest
 
-from shared.clients.outbound import ForbiddenAddressError, SourceError
-from shared.documents.sources import OperationStatus
+from shared.azure.outbound import ForbiddenAddressError, SourceError
 from shared.ingestion.fetch_http import month_address
 from shared.ingestion.recognising import recognise
+from shared.models.sources import OperationStatus
 from tests.ingestion.environment import Place
 from tests.ingestion.web_server import a_site
 

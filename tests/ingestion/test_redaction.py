@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 
 from shared.core.ids import message_key
-from shared.domain.mail.models import ParsedMail
-from shared.domain.mail.parse import parse_archive
 from shared.ingestion.archive_members import open_members
 from shared.ingestion.redaction import (
     SuppressionList,
@@ -19,6 +17,8 @@ from shared.ingestion.redaction import (
     redact,
 )
 from shared.ingestion.unpacked_streams import UnpackLimits
+from shared.mail.models import ParsedMail
+from shared.mail.parse import parse_archive
 from tests.stages.mail_in import mail
 
 SECRET = "What nobody may ever read again stands in this line."

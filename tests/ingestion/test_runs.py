@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.clients.cosmos.session import Session
-from shared.clients.cosmos.store import Conflict
-from shared.documents.sources import Operation, OperationStatus, Source
+from shared.azure.cosmos.session import Session
+from shared.azure.cosmos.store import Conflict
 from shared.ingestion.fetch_runs import Requested, request_due_fetches, request_fetch
+from shared.models.sources import Operation, OperationStatus, Source
 from tests.ingestion.environment import Place
 from tests.ingestion.web_server import a_site
 from tests.support.toy_stages import Crash

@@ -6,12 +6,10 @@ from typing import Any
 import pytest
 
 from localcloud.testing import Faults
-from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.calls import somebody_waits
-from shared.clients.cosmos.session import Patch, Session
+from shared.azure.blobs import ARCHIVES_CONTAINER
+from shared.azure.calls import as_request
+from shared.azure.cosmos.session import Patch, Session
 from shared.core.ids import archive_id, file_hash
-from shared.documents.records import FailureRecord
-from shared.documents.sources import Archive, ArchiveStatus
 from shared.ingestion import storing
 from shared.ingestion.errors import (
     ArchiveTooLargeError,
@@ -19,6 +17,8 @@ from shared.ingestion.errors import (
     HashCollisionError,
     UnsupportedArchiveError,
 )
+from shared.models.records import FailureRecord
+from shared.models.sources import Archive, ArchiveStatus
 from shared.pipeline.retry import GaveUpError
 from tests.ingestion.environment import Place
 from tests.support.cloud import AppCloud
@@ -111,7 +111,7 @@ async def test_a_request_does_not_wait_for_a_service_that_refuses(place: Place, 
         {"kind": "status", "operation": "docs.*", "args": {"status": 503}, "times": None}
     )
     try:
-        with somebody_waits(), pytest.raises(GaveUpError) as raised:
+        with as_request(), pytest.raises(GaveUpError) as raised:
             await place.upload(place.mbox("one"))
     finally:
         Faults(cloud.cosmos).plan()

@@ -14,17 +14,17 @@ from azure.servicebus import ServiceBusMessage, ServiceBusReceivedMessage
 from azure.servicebus.aio import ServiceBusReceiver, ServiceBusSender
 
 from localcloud.testing import Faults
-from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.cosmos.session import Session
-from shared.clients.servicebus.bus import to_message
-from shared.clients.servicebus.dead_letters import DeadLetter, peek_all
+from shared.azure.blobs import ARCHIVES_CONTAINER
+from shared.azure.cosmos.session import Session
+from shared.azure.servicebus.bus import to_message
+from shared.azure.servicebus.dead_letters import DeadLetter, peek_all
 from shared.core.errors import ClassifiedError, ErrorKind
 from shared.core.ids import failure_id
-from shared.documents.records import FailureRecord
-from shared.documents.sources import Archive
+from shared.models.records import FailureRecord
+from shared.models.sources import Archive
+from shared.operations.deadletters.journal import CONTAINER
 from shared.pipeline.events import Event
 from shared.pipeline.failures import error_hash
-from shared.upkeep.deadletters.journal import CONTAINER
 from tests.stages.mail_in import archive_of, ingested
 from tests.support.cloud import SERVICEBUS_CONFIG, AppCloud, servicebus
 from tests.support.documents import CREATED

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from shared.clients.connections import Clients
-from shared.clients.servicebus.dead_letter_mover import OperationObserver
+from shared.azure.connections import Clients
+from shared.azure.servicebus.dead_letter_mover import OperationObserver
+from shared.operations.deadletters.operations import run_operation
 from shared.settings.app import load_settings
-from shared.upkeep.deadletters.operations import run_operation
 from tests.support.kills import Step, serve
 
 PATIENCE = 15.0

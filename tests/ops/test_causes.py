@@ -8,18 +8,18 @@ import pytest
 from azure.core.exceptions import ServiceRequestError
 from azure.servicebus import ServiceBusMessage
 
-from shared.clients.classify import classify
-from shared.clients.cosmos.session import Session
-from shared.clients.servicebus.bus import to_message
+from shared.azure.classify import classify
+from shared.azure.cosmos.session import Session
+from shared.azure.servicebus.bus import to_message
 from shared.core.errors import PermanentError
 from shared.core.ids import failure_id, invalid_key
-from shared.documents.records import FailureRecord
+from shared.models.records import FailureRecord
+from shared.operations.deadletters.diagnosis import LetterSelection, choose
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.failures import error_hash
 from shared.pipeline.retry import OUTAGE_RETRIES
 from shared.pipeline.runner import StageFailedError, run_request
 from shared.pipeline.topology import INGESTION, OPERATIONS, REMOVAL, QueueRow
-from shared.upkeep.deadletters.diagnosis import LetterSelection, choose
 from stages.registration import delivery_from_sdk
 from tests.ops.environment import OpsPlace
 

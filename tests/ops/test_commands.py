@@ -12,11 +12,11 @@ import pytest
 import pytest_asyncio
 from azure.servicebus import ServiceBusMessage
 
-from shared.clients.cosmos.session import Session
-from shared.clients.servicebus.bus import to_message
+from shared.azure.cosmos.session import Session
+from shared.azure.servicebus.bus import to_message
 from shared.core.ids import scope_id
-from shared.documents.reports import Report
-from shared.documents.sources import ArchiveStatus
+from shared.models.reports import Report
+from shared.models.sources import ArchiveStatus
 from shared.pipeline.events import parse_event
 from tests.ops.commands import Commands, Ended
 from tests.ops.environment import OpsPlace, an_archive, read_archive

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from shared.clients.cosmos.session import Session
-from shared.documents.queries.operations import LAST_AUDITS
-from shared.documents.records import Audit
-from shared.documents.sources import Source
+from shared.azure.cosmos.session import Session
+from shared.models.queries.operations import LAST_AUDITS
+from shared.models.records import Audit
+from shared.models.sources import Source
 from tests.ops.commands import Commands
 from tests.ops.environment import OpsPlace
 from tests.stages.mail_in import MailIn, mail

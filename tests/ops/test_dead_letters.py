@@ -11,16 +11,15 @@ import pytest
 from azure.servicebus import ServiceBusMessage
 from azure.servicebus.amqp import AmqpAnnotatedMessage
 
-from shared.clients.blobs import Blobs
-from shared.clients.cosmos.session import Session
-from shared.clients.servicebus.dead_letter_mover import OperationObserver
-from shared.clients.servicebus.dead_letters import MessageCopy
+from shared.azure.blobs import Blobs
+from shared.azure.cosmos.session import Session
+from shared.azure.servicebus.dead_letter_mover import OperationObserver
+from shared.azure.servicebus.dead_letters import MessageCopy
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import invalid_key
-from shared.documents.records import Audit, AuditStatus
-from shared.pipeline.events import parse_event
-from shared.upkeep.audit import Actor, find_audit
-from shared.upkeep.deadletters.diagnosis import (
+from shared.models.records import Audit, AuditStatus
+from shared.operations.audit import Operator, find_audit
+from shared.operations.deadletters.diagnosis import (
     LetterSelection,
     UnknownQueueError,
     choose,
@@ -28,7 +27,7 @@ from shared.upkeep.deadletters.diagnosis import (
     group_letters,
     queue_named,
 )
-from shared.upkeep.deadletters.journal import (
+from shared.operations.deadletters.journal import (
     CONTAINER,
     PURGE,
     REQUEUE,
@@ -38,13 +37,14 @@ from shared.upkeep.deadletters.journal import (
     NothingToRestoreError,
     restorable,
 )
-from shared.upkeep.deadletters.operations import request_operation, run_operation
+from shared.operations.deadletters.operations import request_operation, run_operation
+from shared.pipeline.events import parse_event
 from stages.registration import delivery_from_sdk
 from tests.ops.environment import FAILED_AT, OpsPlace, failure_of
 from tests.support.clock import SleepClock
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-ME = Actor("ada@example.org")
+ME = Operator("ada@example.org")
 
 
 async def do(

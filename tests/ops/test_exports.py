@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.cosmos.session import Patch, Session
+from shared.azure.blobs import ARCHIVES_CONTAINER
+from shared.azure.cosmos.session import Patch, Session
 from shared.core.ids import archive_id, file_hash
-from shared.documents.containers import CONTAINERS
-from shared.documents.sources import Archive, ArchiveStatus
-from shared.upkeep.removal.run import run_removal
+from shared.models.containers import CONTAINERS
+from shared.models.sources import Archive, ArchiveStatus
+from shared.operations.removal.run import run_removal
 from tests.ops.commands import Commands
 from tests.ops.environment import OpsPlace
 

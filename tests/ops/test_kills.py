@@ -12,19 +12,19 @@ from typing import Any
 
 import pytest
 
-from shared.documents.records import AuditStatus
+from shared.models.records import AuditStatus
+from shared.operations.audit import Operator
+from shared.operations.deadletters.diagnosis import diagnosed_letters
+from shared.operations.deadletters.journal import PURGE, REQUEUE, RESTORE, restorable
+from shared.operations.deadletters.operations import request_operation, run_operation
 from shared.pipeline.events import parse_event
-from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.diagnosis import diagnosed_letters
-from shared.upkeep.deadletters.journal import PURGE, REQUEUE, RESTORE, restorable
-from shared.upkeep.deadletters.operations import request_operation, run_operation
 from tests.ops.commands import settings_file, settings_values
 from tests.ops.environment import LOCK_SECONDS, OpsPlace
 from tests.support.kills import Killer, killer
 from tests.support.services import ROOT
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-ME = Actor("ada@example.org")
+ME = Operator("ada@example.org")
 STEPS = ["recorded", "planned", "received", "taken", "acted", "noted", "completed"]
 CHOSEN, OTHERS = 6, 3
 

@@ -4,11 +4,11 @@ import time
 
 import pytest
 
-from shared.clients.servicebus.dead_letter_mover import OperationObserver
-from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.diagnosis import diagnosed_letters, group_letters
-from shared.upkeep.deadletters.journal import REQUEUE
-from shared.upkeep.deadletters.operations import request_operation, run_operation
+from shared.azure.servicebus.dead_letter_mover import OperationObserver
+from shared.operations.audit import Operator
+from shared.operations.deadletters.diagnosis import diagnosed_letters, group_letters
+from shared.operations.deadletters.journal import REQUEUE
+from shared.operations.deadletters.operations import request_operation, run_operation
 from tests.ops.environment import OpsPlace, ops_place
 from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
@@ -39,7 +39,7 @@ async def requeued_at_the_asked_rate(place: OpsPlace, group: str) -> None:
         step=lambda name: moments.append(time.perf_counter()) if name == "acted" else None
     )
     chosen = {"queues": ["parsing"], "groups": [group]}
-    audit = await request_operation(place.clients, REQUEUE, chosen, Actor("ada"), rate=RATE)
+    audit = await request_operation(place.clients, REQUEUE, chosen, Operator("ada"), rate=RATE)
     ended = await run_operation(place.clients, audit.id, watch=watch)
     assert ended.counts == {"planned": EACH, "requeued": EACH, "gone": 0, "refused": 0, "left": 0}
     assert len(await place.waiting()) == EACH

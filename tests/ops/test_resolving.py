@@ -5,10 +5,13 @@ from typing import Any
 import pytest
 from azure.servicebus import ServiceBusMessage
 
-from shared.clients.cosmos.session import Session
-from shared.clients.servicebus.bus import to_message
-from shared.documents.records import AuditStatus
-from shared.documents.sources import Archive, ArchiveStatus
+from shared.azure.cosmos.session import Session
+from shared.azure.servicebus.bus import to_message
+from shared.models.records import AuditStatus
+from shared.models.sources import Archive, ArchiveStatus
+from shared.operations.audit import Operator
+from shared.operations.deadletters.diagnosis import diagnosed_letters, group_letters
+from shared.operations.deadletters.operations import resolve_satisfied
 from shared.pipeline.event_types import (
     ArchiveIngested,
     ChunksPrepared,
@@ -18,16 +21,13 @@ from shared.pipeline.event_types import (
     SummaryComplete,
 )
 from shared.pipeline.events import Event
-from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.diagnosis import diagnosed_letters, group_letters
-from shared.upkeep.deadletters.operations import resolve_satisfied
 from tests.ops.environment import OpsPlace
 from tests.stages.mail_in import archive_of
 from tests.support.documents import new_chunk, new_message, new_report, new_summary, new_thread
 from tests.support.events import event_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-ACTOR = Actor("sweep", "timer")
+ACTOR = Operator("sweep", "timer")
 
 
 async def store_archive(place: OpsPlace, event: Event[ArchiveIngested], status: ArchiveStatus) -> None:

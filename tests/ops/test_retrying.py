@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from shared.clients.cosmos.session import Session
+from shared.azure.cosmos.session import Session
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import message_key
-from shared.documents.base import ProcessingStatus
-from shared.documents.sources import Archive, ArchiveStatus
-from shared.documents.threads import Message, Thread
-from shared.pipeline.events import parse_event
-from shared.upkeep.oversight.stuck_documents import (
+from shared.models.base import ProcessingStatus
+from shared.models.sources import Archive, ArchiveStatus
+from shared.models.threads import Message, Thread
+from shared.operations.oversight.stuck_documents import (
     collection_named,
     reset_documents,
     retry_documents,
     troubled_by_id,
 )
-from shared.upkeep.removal.run import run_removal
+from shared.operations.removal.run import run_removal
+from shared.pipeline.events import parse_event
 from tests.ops.commands import Commands
 from tests.ops.environment import OpsPlace, an_archive, read_archive
 from tests.support.documents import CREATED

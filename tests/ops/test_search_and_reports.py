@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.search.versions import version_name
+from shared.azure.blobs import ARCHIVES_CONTAINER
+from shared.azure.search.versions import version_name
 from stages.embedding import EMBEDDING
+from tests.operations.removal.finished import finish
 from tests.ops.commands import Commands
 from tests.ops.environment import OpsPlace
 from tests.stages.mail_in import MailIn, mail
@@ -17,7 +18,6 @@ from tests.support.cloud import AppCloud
 from tests.support.openai_server import OpenAIServer, refusal
 from tests.support.services import RunningService
 from tests.support.toy_stages import DIMENSIONS, bench
-from tests.upkeep.removal.finished import finish
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 MODEL, BETTER = "toy-1", "toy-2"

@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from ops import status as command
-from shared.documents.records import Audit, AuditStatus, Run, RunStatus
-from shared.pipeline.topology import QUEUES
-from shared.upkeep.due_documents import COLLECTIONS
-from shared.upkeep.oversight.dependencies import Check
-from shared.upkeep.oversight.health import AgeBounds
-from shared.upkeep.oversight.status import (
+from shared.models.records import Audit, AuditStatus, Run, RunStatus
+from shared.operations.due_documents import COLLECTIONS
+from shared.operations.oversight.dependencies import Check
+from shared.operations.oversight.health import AgeBounds
+from shared.operations.oversight.status import (
     DocumentsStatus,
     QueueStatus,
     StageStatus,
     SystemStatus,
 )
+from shared.pipeline.topology import QUEUES
 from tests.support.documents import CREATED
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

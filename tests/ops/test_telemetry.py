@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from shared.clients.telemetry.setup import CONNECTION
+from shared.azure.telemetry.setup import CONNECTION
 from tests.ops.commands import settings_values
 from tests.ops.environment import OpsPlace
 from tests.support.receiver import receiving

@@ -2,8 +2,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.store import Store
+from shared.azure.connections import Clients
+from shared.azure.cosmos.store import Store
 from tests.support.cosmos_engine import clients_on_engine
 
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Patch, Session
-from shared.clients.cosmos.store import Store
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Patch, Session
+from shared.azure.cosmos.store import Store
 from shared.core.ids import chunk_id, message_key
-from shared.documents.base import ProcessingStatus
-from shared.documents.threads import Chunk, Message, Thread
+from shared.models.base import ProcessingStatus
+from shared.models.threads import Chunk, Message, Thread
 from shared.pipeline.readiness import (
     MemberState,
     ReadyThread,

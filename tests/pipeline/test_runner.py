@@ -21,17 +21,17 @@ from opentelemetry.trace import format_trace_id, get_current_span
 from pydantic import SecretStr
 
 from localcloud.testing import Faults
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.clients.cosmos.store import Store
-from shared.clients.servicebus.bus import to_message
-from shared.clients.telemetry.metrics import Metrics
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.azure.cosmos.store import Store
+from shared.azure.servicebus.bus import to_message
+from shared.azure.telemetry.metrics import Metrics
 from shared.core.errors import PermanentError, ServiceSilentError, TransientError
 from shared.core.ids import invalid_key
 from shared.core.runtime import Runtime
-from shared.documents.queries.named_query import NamedQuery
-from shared.documents.records import FailureRecord
-from shared.documents.threads import Message
+from shared.models.queries.named_query import NamedQuery
+from shared.models.records import FailureRecord
+from shared.models.threads import Message
 from shared.pipeline.runner import StageRunner
 from stages.registration import PreviewSettlement, delivery_from_sdk
 from tests.support.cloud import AppCloud

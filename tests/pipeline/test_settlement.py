@@ -12,20 +12,20 @@ from azure.servicebus import ServiceBusMessage
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.clients.telemetry.metrics import Metrics
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.azure.telemetry.metrics import Metrics
 from shared.core.errors import DocumentNotFoundError, PermanentError, TransientError
 from shared.core.ids import invalid_key
 from shared.core.runtime import Runtime
-from shared.documents.base import Document
-from shared.documents.records import FailureRecord
-from shared.documents.threads import Message
+from shared.models.base import Document
+from shared.models.records import FailureRecord
+from shared.models.threads import Message
 from shared.pipeline.delivery import Delivery, RaiseToAbandon, Settlement
 from shared.pipeline.event_types import ChunksPrepared, JSONParsed, SummaryRecheck
 from shared.pipeline.events import Event
 from shared.pipeline.runner import StageFailedError, StageRunner
-from shared.pipeline.stage import ScheduledEvent, Stage, StageResult, Work
+from shared.pipeline.stage import ScheduledEvent, Stage, StageContext, StageResult
 from shared.pipeline.topology import CHUNKING
 from tests.support.cosmos_engine import clients_on_engine, stored_fields
 from tests.support.documents import CREATED, new_message
@@ -67,10 +67,10 @@ class Bench:
     metrics: Metrics
     settlement: SettledByStage
     stage: dict[str, Any] = field(default_factory=dict)
-    seen: list[Work] = field(default_factory=list)
+    seen: list[StageContext] = field(default_factory=list)
     result: Callable[[], StageResult] = StageResult
 
-    async def work(self, _event: Event[JSONParsed], work: Work) -> StageResult:
+    async def work(self, _event: Event[JSONParsed], work: StageContext) -> StageResult:
         self.seen.append(work)
         self.outbox.journal.append("worked")
         return self.result()

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from shared.documents.containers import CONTAINERS
+from shared.models.containers import CONTAINERS
+from shared.operations.due_documents import COLLECTIONS, Policy
 from shared.pipeline.event_types import SummaryRecheck
 from shared.pipeline.events import CATALOGUE
 from shared.pipeline.topology import (
@@ -24,7 +25,6 @@ from shared.pipeline.topology import (
     StageRow,
 )
 from shared.settings.app import Settings
-from shared.upkeep.due_documents import COLLECTIONS, Policy
 from stages.orchestration import ORCHESTRATION
 from tests.support.functions import app_functions
 

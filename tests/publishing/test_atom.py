@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.documents.reports import Report, Summary
+from shared.models.reports import Report, Summary
 from shared.publishing.feeds import Feed, FeedEntry, atom_feed, entry_of
 from tests.support.documents import CREATED
 

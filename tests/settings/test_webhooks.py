@@ -3,7 +3,7 @@ from typing import Any, get_args
 
 import pytest
 
-from shared.documents.values import SummaryType
+from shared.models.values import SummaryType
 from shared.publishing.webhooks import sign
 from shared.settings.app import SettingsError, load_settings
 from shared.settings.outgoing import ReportType, parse_webhooks

@@ -17,21 +17,21 @@ from typing import Any
 import azure.functions as func
 import numpy as np
 
-from shared.clients import connections
-from shared.clients.calls import Calls
-from shared.clients.cosmos import lease, session, store
+from shared.azure import connections
+from shared.azure.calls import Calls
+from shared.azure.cosmos import lease, session, store
 from shared.core import ids
 from shared.core.errors import EncoderStartError
 from shared.core.ids import delivery_id
-from shared.documents.reports import Report
-from shared.domain.summaries.extractive import ExtractiveSummarizer
-from shared.domain.summaries.markdown import render_html
 from shared.embedding.encoder import EncodingResult, Vectors, normalised
 from shared.ingestion import archive_reader
 from shared.ingestion.reader_process import Batch, read_batches
+from shared.models.reports import Report
 from shared.publishing import webhooks
 from shared.publishing.webhooks import NotDeliveredError
 from shared.settings.outgoing import Webhook
+from shared.summaries.extractive import ExtractiveSummarizer
+from shared.summaries.markdown import render_html
 from shared.summarization import digests, summary_document
 from stages import chunking
 from stages.blueprints import BLUEPRINTS

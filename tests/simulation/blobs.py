@@ -1,4 +1,4 @@
-"""What shared.clients.blobs.Blobs asks of azure-storage-blob, on a dictionary."""
+"""What shared.azure.blobs.Blobs asks of azure-storage-blob, on a dictionary."""
 
 import hashlib
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What shared.clients.cosmos.store.Store asks of azure-cosmos, on the engine of a Cosmos DB."""
+"""What shared.azure.cosmos.store.Store asks of azure-cosmos, on the engine of a Cosmos DB."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from types import SimpleNamespace

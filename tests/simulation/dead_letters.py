@@ -1,4 +1,4 @@
-"""What shared.clients.servicebus asks of a receiver: looking at a queue, and taking dead letters out of it."""
+"""What shared.azure.servicebus asks of a receiver: looking at a queue, and taking dead letters out of it."""
 
 import asyncio
 from datetime import UTC, datetime

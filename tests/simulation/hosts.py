@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from azure.functions.servicebus import ServiceBusMessage
 
-from shared.clients.blobs import Blobs
-from shared.clients.connections import TOPIC, Clients, _FirstUse
-from shared.clients.cosmos.store import Store
-from shared.clients.search.index import Index
-from shared.clients.servicebus.bus import Bus
+from shared.azure.blobs import Blobs
+from shared.azure.connections import TOPIC, Clients, _FirstUse
+from shared.azure.cosmos.store import Store
+from shared.azure.search.index import Index
+from shared.azure.servicebus.bus import Bus
 from shared.core.runtime import Runtime
 from shared.embedding.factory import EMBEDDER
-from shared.upkeep.housekeeping import CHORES, keep_house
-from shared.upkeep.sweep import sweep
+from shared.operations.housekeeping import CHORES, run_housekeeping
+from shared.operations.sweep import sweep
 from tests.simulation import sdk
 from tests.simulation.app import FUNCTIONS, QUEUES, ToyEmbedder
 from tests.simulation.blobs import SimulatedBlobService
@@ -190,7 +190,7 @@ class Host:
         try:
             if name == "housekeeping":
                 chores = {chore: CHORES[chore] for chore in self._world.scenario.chores}
-                await keep_house(self.clients, chores)
+                await run_housekeeping(self.clients, chores)
             elif self._world.scenario.away:
                 await FUNCTIONS["sweep"][0](None)  # the timer itself: it resolves dead letters, too
             else:

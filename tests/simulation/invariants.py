@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shared.clients.blobs import ARCHIVES_CONTAINER
+from shared.azure.blobs import ARCHIVES_CONTAINER
 from shared.core import ids
 from shared.core.ids import delivery_id, message_key, set_of_chunk
-from shared.documents.containers import CONTAINERS
-from shared.documents.queries.operations import RETRY_LOCKS
+from shared.models.containers import CONTAINERS
+from shared.models.queries.operations import RETRY_LOCKS
+from shared.operations.integrity.run import VerifyOptions, verify
 from shared.pipeline.events import parse_event
 from shared.pipeline.progress import archive_progress
 from shared.pipeline.topology import STAGES
-from shared.upkeep.integrity.run import VerifyOptions, verify
 from tests.simulation.hosts import connect
 from tests.simulation.world import World
 
 if TYPE_CHECKING:
-    from shared.upkeep.integrity.checks import Finding
+    from shared.operations.integrity.checks import Finding
 
 EndState = dict[str, list[Any]]
 MAX_ATTEMPTS = {"archives": 3, "messages": 3, "chunks": 5, "threads": 5}

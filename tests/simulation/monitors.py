@@ -4,15 +4,15 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from shared.clients.cosmos.lease import Lease
-from shared.clients.servicebus.bus import Bus
-from shared.clients.servicebus.dead_letters import REQUEUED_BY
+from shared.azure.cosmos.lease import Lease
+from shared.azure.servicebus.bus import Bus
+from shared.azure.servicebus.dead_letters import REQUEUED_BY
+from shared.operations.requeue import Requeuer
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.readiness import member_keys
 from shared.pipeline.retry import Backoff, Retry
 from shared.pipeline.runner import QueueRunner
 from shared.pipeline.topology import STAGES as STAGE_ROWS
-from shared.upkeep.requeue import Requeuer
 from stages import embedding, orchestration
 from tests.simulation.app import replace_in
 from tests.simulation.loop import HOST
@@ -77,7 +77,7 @@ def _one_copy_of_a_retry() -> None:
 
 def _one_event_for_each_requeue() -> None:
     """A chunk whose attempts count from one again is another one: it was embedded, or made anew, since."""
-    publish, embedded = Requeuer._publish, embedding.chunk_embedded  # type: ignore[attr-defined]
+    publish, embedded = Requeuer._publish, embedding.mark_embedded  # type: ignore[attr-defined]
 
     async def published(self: Any, requeues: Any, session: Any) -> None:
         world, keys = HOST.get().world, set()
@@ -106,7 +106,7 @@ def _one_event_for_each_requeue() -> None:
         return embedded(chunk, **outcome)
 
     replace_in(Requeuer, "_publish", published)
-    replace_in(embedding, "chunk_embedded", begun_anew)
+    replace_in(embedding, "mark_embedded", begun_anew)
 
 
 def _no_more_retries_than_allowed() -> None:

@@ -5,20 +5,23 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shared.clients.cosmos.session import Patch, Session
-from shared.clients.cosmos.store import Store
+from shared.azure.cosmos.session import Patch, Session
+from shared.azure.cosmos.store import Store
 from shared.core.ids import text_version_of_chunk
-from shared.documents.queries.named_query import NamedQuery
-from shared.documents.reports import Digest
-from shared.documents.threads import Chunk, Thread
+from shared.models.queries.named_query import NamedQuery
+from shared.models.reports import Digest
+from shared.models.threads import Chunk, Thread
+from shared.operations import correcting, sweep
+from shared.operations.removal import run as removal
+from shared.operations.requeue import Requeuer
 from shared.pipeline import readiness, runner
 from shared.pipeline.event_types import ChunksPrepared, EmbeddingsGenerated, JSONParsed, SummaryComplete
-from shared.pipeline.lifecycle import archives, threads
-from shared.pipeline.lifecycle.summaries import next_number
 from shared.pipeline.retry import Retry
+from shared.pipeline.state import archives, threads
+from shared.pipeline.state.summaries import next_number
 from shared.publishing import webhooks
 from shared.summarization import digests
-from shared.threads import (
+from shared.thread_store import (
     chunk_sets,
     commit,
     message_documents,
@@ -27,9 +30,6 @@ from shared.threads import (
     plan,
     source_state,
 )
-from shared.upkeep import correcting, sweep
-from shared.upkeep.removal import run as removal
-from shared.upkeep.requeue import Requeuer
 from stages import chunking, embedding, orchestration, reporting, summarization
 from tests.simulation.app import replace_in
 from tests.simulation.chance import SLOW_SECONDS, Fault, Outage, Plan, slow_day
@@ -172,20 +172,20 @@ def report_number_ignored() -> None:
         await store.upsert(report, session)
         return report, None
 
-    replace_in(reporting, "report_stored", stored)
+    replace_in(reporting, "store_report", stored)
 
 
 @mutation("the report of a thread that was merged, or of a digest without threads, stays")
 def report_not_withdrawn() -> None:
     for module in (reporting, commit, digests):
-        replace_in(module, "report_withdrawn", _nothing)
+        replace_in(module, "withdraw_report", _nothing)
 
 
 @mutation(
     "reporting does not look whether its thread still names a summary", _standing_still, ("late_merge",)
 )
 def report_stored_unchecked() -> None:
-    replace_in(reporting, "report_withdrawn", _nothing)
+    replace_in(reporting, "withdraw_report", _nothing)
 
 
 @mutation(
@@ -195,7 +195,7 @@ def orphan_left() -> None:
     async def kept(*_: Any) -> bool:
         return False
 
-    replace_in(reporting, "orphan_deleted", kept)
+    replace_in(reporting, "delete_orphan_report", kept)
 
 
 async def _nothing(*_: Any) -> None:
@@ -356,13 +356,13 @@ def no_refresh() -> None:
 
 @mutation("chunking does not pass the label of a message on", _pausing, ("late_merge", "overlap"))
 def label_not_passed_on() -> None:
-    relabelled = chunk_sets.chunk_relabelled  # type: ignore[attr-defined]
+    relabelled = chunk_sets.update_labels  # type: ignore[attr-defined]
 
     def without_thread(id_: str, labels: Any, *, is_pending: bool) -> Any:
         patch = relabelled(id_, labels, is_pending=is_pending)
         return replace(patch, set={name: value for name, value in patch.set.items() if name != "thread_id"})
 
-    replace_in(chunk_sets, "chunk_relabelled", without_thread)
+    replace_in(chunk_sets, "update_labels", without_thread)
 
 
 @mutation("chunks of an earlier text stay", scenarios=("replaced",))
@@ -554,7 +554,7 @@ def delivery_noted_first() -> None:
     send = webhooks._DeliveryRun._send
 
     async def noted_first(self: Any, hook: Any, report: Any, index: int) -> Any:
-        noted = await webhooks.delivery_arrived(self.clients.store, report, index, self.now)  # type: ignore[attr-defined]
+        noted = await webhooks.mark_delivered(self.clients.store, report, index, self.now)  # type: ignore[attr-defined]
         return await send(self, hook, noted, index)
 
     replace_in(webhooks._DeliveryRun, "_send", noted_first)
@@ -568,7 +568,7 @@ def digest_named_by_any() -> None:
         await store.patch(Digest, Patch(digest.id, set=said), session)
         return number
 
-    replace_in(digests, "digest_named", named)
+    replace_in(digests, "name_digest", named)
 
 
 @mutation(
@@ -587,13 +587,13 @@ def digest_announced_once() -> None:
     "a refresh of a digest counts touches that came while it worked as seen", _standing_still, ("digests",)
 )
 def touches_taken_for_seen() -> None:
-    made = digests.digest_made  # type: ignore[attr-defined]
+    made = digests.finish_digest  # type: ignore[attr-defined]
 
     async def all_seen(store: Any, digest: Any) -> None:
         latest = await store.read(Digest, digest.id, Session())
         await made(store, latest)
 
-    replace_in(digests, "digest_made", all_seen)
+    replace_in(digests, "finish_digest", all_seen)
 
 
 @mutation(
@@ -616,4 +616,4 @@ def correction_not_counted() -> None:
     async def nothing(*_: Any) -> bool:
         return True
 
-    replace_in(correcting, "thread_corrected", nothing)
+    replace_in(correcting, "count_correction", nothing)

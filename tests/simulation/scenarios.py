@@ -6,16 +6,16 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from shared.clients.connections import Clients
+from shared.azure.connections import Clients
 from shared.core.ids import archive_id, file_hash, thread_id
-from shared.documents.values import CorrectionKind, OutcomeKind
 from shared.embedding.factory import embedder
 from shared.ingestion.uploads import Upload, take_upload
-from shared.pipeline.lifecycle.archives import find_removal
-from shared.upkeep.audit import Actor
-from shared.upkeep.correcting import CorrectionAsked, correct
-from shared.upkeep.reembed import reembed
-from shared.upkeep.removal.requests import request_removal
+from shared.models.values import CorrectionKind, OutcomeKind
+from shared.operations.audit import Operator
+from shared.operations.correcting import CorrectionAsked, correct
+from shared.operations.reembed import reembed
+from shared.operations.removal.requests import request_removal
+from shared.pipeline.state.archives import find_removal
 from tests.simulation.mails import mail, mailbox
 
 SOURCE = "lists"
@@ -180,7 +180,7 @@ def correct_outcome(*, root: int, message: int, latest: float) -> Act:
     )
 
     async def work(clients: Clients) -> None:
-        await correct(clients, place, asked, Actor("ann", "api"))
+        await correct(clients, place, asked, Operator("ann", "api"))
 
     return Act(f"correct {message}", work, latest=latest)
 

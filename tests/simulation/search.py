@@ -1,4 +1,4 @@
-"""What shared.clients.search asks of azure-search-documents, on dictionaries, with delayed visibility.
+"""What shared.azure.search asks of azure-search-documents, on dictionaries, with delayed visibility.
 
 A stored document is there at once for the next merge, and visible to a search after the index delay.
 """

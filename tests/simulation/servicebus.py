@@ -283,7 +283,7 @@ class _Sender:
 
 
 class SimulatedBusClient:
-    """What shared.clients.servicebus.bus.Bus asks of ServiceBusClient."""
+    """What shared.azure.servicebus.bus.Bus asks of ServiceBusClient."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker

@@ -5,16 +5,16 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.cosmos.session import Session
+from shared.azure.blobs import ARCHIVES_CONTAINER
+from shared.azure.cosmos.session import Session
 from shared.core.ids import archive_id, file_hash
 from shared.core.runtime import Runtime
-from shared.documents.queries.named_query import NO_ENTRY, NamedQuery
-from shared.documents.sources import Archive
+from shared.models.queries.named_query import NO_ENTRY, NamedQuery
+from shared.models.sources import Archive
 from shared.pipeline.event_builders import json_parsed
 from shared.pipeline.event_types import ArchiveIngested, EventData
 from shared.pipeline.events import Event
-from shared.pipeline.stage import Stage, StageResult, Work
+from shared.pipeline.stage import Stage, StageContext, StageResult
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING
 from tests.support.cloud import AppCloud
@@ -113,7 +113,9 @@ class MailIn:
 
     async def run(self, stage: Stage[Any], event: Event[Any]) -> list[Event[Any]]:
         """The stage's work on the event; what it announces."""
-        work = Work(self.clients, Session(event.session), event.attempt, Runtime(now=lambda: self.now))
+        work = StageContext(
+            self.clients, Session(event.session), event.attempt, Runtime(now=lambda: self.now)
+        )
         outcome: StageResult = await stage.handle(event, work)
         announced: Sequence[EventData] = outcome.announce
         if outcome.after_announcing is not None:

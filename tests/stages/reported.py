@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from shared.clients.cosmos.session import Patch, Session
+from shared.azure.cosmos.session import Patch, Session
 from shared.core.ids import message_key, scope_id, thread_id
-from shared.documents.reports import Report, Summary
-from shared.documents.threads import Chunk, Thread
+from shared.models.reports import Report, Summary
+from shared.models.threads import Chunk, Thread
+from shared.operations.requeue import request_summary
 from shared.pipeline.events import Event
-from shared.upkeep.requeue import request_summary
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, chunk_pending

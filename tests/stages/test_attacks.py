@@ -13,14 +13,15 @@ from typing import Any
 
 import pytest
 
-from shared.clients.cosmos.session import Patch, Session
+from shared.azure.cosmos.session import Patch, Session
 from shared.core.ids import message_key, thread_id
-from shared.documents.sources import Archive, Source, SourceRole
-from shared.documents.threads import Message, Thread
-from shared.documents.values import Preset
-from shared.retrieval.mails import original_bytes
-from shared.retrieval.threads import conversation_of, find_by_id
-from tests.domain.test_forgeries import (
+from shared.models.sources import Archive, Source, SourceRole
+from shared.models.threads import Message, Thread
+from shared.models.values import Preset
+from shared.views.mails import original_bytes
+from shared.views.threads import conversation_of, find_by_id
+from tests.operations.removal.finished import finish
+from tests.record.test_forgeries import (
     ATTACKS,
     CHAIR,
     HONEST,
@@ -36,7 +37,6 @@ from tests.stages.mail_in import NOW, MailIn, archive_of, mail_in
 from tests.support.cloud import AppCloud
 from tests.support.documents import CREATED
 from tests.support.services import RunningService
-from tests.upkeep.removal.finished import finish
 
 CALL = thread_id("<call>", "list")
 OF_OLD = (

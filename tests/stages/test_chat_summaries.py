@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 from localcloud.testing import Faults
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.core.errors import PermanentError
 from shared.core.ids import thread_id, thread_summary_id
 from shared.core.runtime import Runtime
-from shared.documents.records import Lock
-from shared.documents.reports import Summary, TokenAccount
-from shared.domain.summaries.citations import verify_stored
+from shared.models.records import Lock
+from shared.models.reports import Summary, TokenAccount
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events import Event
 from shared.pipeline.runner import StageRunner
+from shared.summaries.citations import verify_stored
 from shared.summarization.summarizers import StoredBudget
 from stages.registration import delivery_from_sdk
 from stages.summarization import SUMMARIZATION

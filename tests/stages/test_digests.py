@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from shared.clients.cosmos.session import Patch, Session
+from shared.azure.cosmos.session import Patch, Session
 from shared.core.errors import InvalidDocumentError
 from shared.core.ids import scope_id
-from shared.documents.reports import Report, Summary
-from shared.documents.threads import Thread
-from shared.domain.summaries.citations import verify_stored
-from shared.domain.summaries.digest_scopes import parse_scope
+from shared.models.reports import Report, Summary
+from shared.models.threads import Thread
+from shared.operations.integrity.checks import Finding, FindingKind
+from shared.operations.integrity.repair import Repairer
 from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events import Event
-from shared.pipeline.lifecycle.summaries import orphan_deleted
+from shared.pipeline.state.summaries import delete_orphan_report
+from shared.summaries.citations import verify_stored
+from shared.summaries.digest_scopes import parse_scope
 from shared.summarization.digests import announcement, refresh_digest, refresh_due
-from shared.upkeep.integrity.checks import Finding, FindingKind
-from shared.upkeep.integrity.repair import Repairer
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import MailIn, mail, mail_in
@@ -285,7 +285,7 @@ async def test_a_digest_whose_summary_was_deleted_is_announced_under_another_num
         made, store = await digest(place, SECOND), place.clients.store
         numbers = [row["summary_number"] for row in await place.stored("digests") if row["scope"] == SECOND]
         await store.delete(Summary, made.id, Session(), partition=SECOND)
-        assert await orphan_deleted(store, made.id, SECOND, Session())
+        assert await delete_orphan_report(store, made.id, SECOND, Session())
         again = await refresh_digest(place.clients, parse_scope(SECOND), place.now)
         assert again is not None
         assert again.id == made.id

@@ -5,21 +5,21 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from shared.clients.cosmos.session import Patch, Session
-from shared.clients.search.fields import Filters
+from shared.azure.cosmos.session import Patch, Session
+from shared.azure.search.fields import Filters
 from shared.core.errors import NotFoundError
 from shared.core.ids import thread_id
-from shared.documents.threads import Chunk, Message, Thread
 from shared.embedding.encoder import Embedder
 from shared.embedding.factory import EMBEDDER, open_embedder
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
+from shared.models.threads import Chunk, Message, Thread
+from shared.operations.provisioning import DEFAULT_DIMENSION
 from shared.pipeline.event_types import EmbeddingsGenerated
 from shared.pipeline.events import Event
-from shared.pipeline.lifecycle.archives import archive_removing
-from shared.retrieval.search import SearchAsked, find
-from shared.retrieval.threads import find_by_id, resolved_thread
+from shared.pipeline.state.archives import mark_deleting
 from shared.settings.app import load_settings
-from shared.upkeep.provisioning import DEFAULT_DIMENSION
+from shared.views.search import SearchAsked, find
+from shared.views.threads import find_by_id, resolved_thread
 from stages.chunking import CHUNKING
 from stages.embedding import EMBEDDING
 from stages.orchestration import ORCHESTRATION
@@ -84,7 +84,7 @@ async def test_of_an_archive_that_is_being_deleted_only_what_another_has_is_embe
         (prepared,) = await place.take_in(FIRST + SECOND)
         await place.take_in(FIRST)
         marked = archive_of(FIRST + SECOND).id
-        await archive_removing(place.clients.store, marked, Session())
+        await mark_deleting(place.clients.store, marked, Session())
         (event,) = await place.run(EMBEDDING, prepared)
         assert event.data.chunk_threads == [ROOT, ROOT]
         embedded = {row["message_id"]: row["embedding_generated"] for row in await place.stored("chunks")}

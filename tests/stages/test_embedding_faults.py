@@ -12,15 +12,15 @@ import pytest
 import pytest_asyncio
 
 from localcloud.testing import Faults
-from shared.clients.classify import classify
-from shared.clients.cosmos.session import Session
-from shared.clients.search.versions import IndexMismatchError, IndexMissingError
-from shared.core.errors import ErrorKind, OvertakenError, RefusesEverythingError
+from shared.azure.classify import classify
+from shared.azure.cosmos.session import Session
+from shared.azure.search.versions import IndexMismatchError, IndexMissingError
+from shared.core.errors import ConflictError, ErrorKind, RefusesEverythingError
 from shared.core.runtime import Runtime
-from shared.documents.threads import Chunk
 from shared.embedding.encoder import Embedder
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess, ProcessOptions
+from shared.models.threads import Chunk
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events import Event
 from shared.pipeline.runner import StageFailedError, StageRunner
@@ -244,7 +244,7 @@ async def test_workers_on_the_same_event_and_events_in_any_order_make_one_vector
     async def repeating(event: Event[Any]) -> list[Event[Any]]:
         """As the runner repeats a stage whose chunk another worker has just flagged."""
         while True:
-            with suppress(OvertakenError):
+            with suppress(ConflictError):
                 return await place.mail.run(EMBEDDING, event)
 
     racing = [repeating(event) for event in (*events, *reversed(events), *events)]

@@ -10,16 +10,16 @@ import pytest
 import pytest_asyncio
 
 from localcloud.testing import Faults
-from shared.clients.cosmos.session import Patch, Session
+from shared.azure.cosmos.session import Patch, Session
 from shared.core.ids import thread_id
 from shared.core.runtime import Runtime
-from shared.documents.threads import Chunk, Message, Thread
+from shared.models.threads import Chunk, Message, Thread
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_builders import json_parsed
 from shared.pipeline.event_types import EmbeddingsGenerated, SummarizationRequested, SummaryRecheck
 from shared.pipeline.events import Event
 from shared.pipeline.runner import StageFailedError, StageRunner
-from shared.pipeline.stage import StageResult, Work
+from shared.pipeline.stage import StageContext, StageResult
 from stages.chunking import CHUNKING
 from stages.orchestration import MAX_QUIET_PERIODS, ORCHESTRATION
 from stages.parsing import PARSING
@@ -78,7 +78,7 @@ async def settle(place: MailIn, prepared: Event[Any]) -> Event[EmbeddingsGenerat
 
 async def handle(place: MailIn, event: Event[Any], *, after: float = 0.0, note: bool = True) -> StageResult:
     now = NOW + timedelta(seconds=after)
-    work = Work(place.clients, Session(event.session), event.attempt, Runtime(now=lambda: now))
+    work = StageContext(place.clients, Session(event.session), event.attempt, Runtime(now=lambda: now))
     outcome = await ORCHESTRATION.handler_of(event)(event, work)
     if note and outcome.after_announcing is not None:
         await outcome.after_announcing()

@@ -13,27 +13,27 @@ from typing import Any
 import pytest
 
 from localcloud.testing import Faults
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Patch, Session
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Patch, Session
 from shared.core.errors import DocumentNotFoundError
 from shared.core.ids import message_key, set_of_chunk, thread_id
 from shared.core.runtime import Runtime
-from shared.documents.erasure import ALL_SOURCES, ErasureMode
-from shared.documents.queries.named_query import NamedQuery
-from shared.documents.sources import Archive, Source
-from shared.documents.threads import Chunk, Message, Thread
-from shared.domain.mail.models import Skipped
-from shared.domain.mail.parse import parse_archive
 from shared.ingestion.errors import UnreadableArchiveError
 from shared.ingestion.suppressing import suppress
+from shared.mail.models import Skipped
+from shared.mail.parse import parse_archive
+from shared.models.erasure import ALL_SOURCES, ErasureMode
+from shared.models.queries.named_query import NamedQuery
+from shared.models.sources import Archive, Source
+from shared.models.threads import Chunk, Message, Thread
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.event_types import JSONParsed
 from shared.pipeline.events import Event
 from shared.pipeline.readiness import ReadyThread
 from shared.pipeline.runner import StageRunner
-from shared.threads.chunk_sets import LABELS, MessagesOvertakenError, label_chunks
-from shared.threads.moving import resolve_thread
-from shared.threads.thread_documents import describe_inexact
+from shared.thread_store.chunk_sets import LABELS, MessagesOvertakenError, label_chunks
+from shared.thread_store.moving import resolve_thread
+from shared.thread_store.thread_documents import describe_inexact
 from stages import chunking
 from stages.chunking import CHUNKING
 from stages.parsing import PARSING, NoMessagesError
@@ -514,7 +514,7 @@ async def test_an_event_about_a_merged_thread_finds_its_messages_where_they_are_
     async with mail_in(cloud, bus_service) as place:
         (early,) = await place.run(PARSING, await place.ingest(mail(1, parent=0)))
         await place.run(
-            PARSING, await place.ingest(mail(0).replace(b"Subject", b"In-Reply-To: <root@x>\nSubject"))
+            PARSING, await place.ingest(mail(0).replace(b"DocumentRef", b"In-Reply-To: <root@x>\nSubject"))
         )
         now = thread_id("<root@x>", "list")
         assert early.data.message_threads != [now]

@@ -20,7 +20,7 @@ from stages.registration import (
 )
 
 if TYPE_CHECKING:
-    from shared.clients.servicebus.bus import ReceivedMessage
+    from shared.azure.servicebus.bus import ReceivedMessage
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 EXTENSION = "azurefunctions.extensions.bindings.servicebus"

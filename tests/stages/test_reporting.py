@@ -12,20 +12,20 @@ import pytest
 
 from evaluation.consensus import prediction_of
 from evaluation.consensus_corpus import read_profile, thread_mail_of
-from shared.clients.cosmos.session import Patch, Session
+from shared.azure.cosmos.session import Patch, Session
 from shared.core.ids import scope_id, thread_id
-from shared.documents.reports import Report, Summary
-from shared.documents.sources import Source
-from shared.documents.threads import Chunk, Thread
-from shared.domain.consensus.reader import read_thread
-from shared.domain.mail.models import ParsedMail
-from shared.domain.mail.parse import parse_archive
-from shared.domain.summaries.citations import verify_stored
-from shared.domain.summaries.models import ThreadContext
+from shared.mail.models import ParsedMail
+from shared.mail.parse import parse_archive
+from shared.models.reports import Report, Summary
+from shared.models.sources import Source
+from shared.models.threads import Chunk, Thread
 from shared.pipeline import progress
 from shared.pipeline.event_types import SummarizationRequested
 from shared.pipeline.events import Event
 from shared.pipeline.readiness import ready_thread
+from shared.reading.reader import read_thread
+from shared.summaries.citations import verify_stored
+from shared.summaries.models import ThreadContext
 from shared.summarization.summarizers import UnknownBackendError
 from shared.summarization.thread_context import load_context
 from stages import reporting, summarization
@@ -245,7 +245,7 @@ async def test_a_report_that_is_stored_after_that_of_a_later_summary_does_not_re
             place.now += timedelta(minutes=1)
             await place.run(REPORTING, await summarized(place, "v2"))
 
-        just_before(monkeypatch, reporting, "report_stored", overtake)
+        just_before(monkeypatch, reporting, "store_report", overtake)
         assert await place.run(REPORTING, first) == []
         summaries = await current(place)
         assert summaries["reports"] == [f"rpt-{summaries['summaries'][0]}"]
@@ -261,7 +261,7 @@ async def test_a_report_that_is_stored_after_its_thread_was_merged_is_withdrawn(
         other = thread_id("<m8@example.org>", "list")
         (complete,) = await place.run(SUMMARIZATION, event_of(request(thread_ids=[other])))
         linking = mail(8, parent=0, subject="It links the two")
-        just_before(monkeypatch, reporting, "report_stored", lambda: place.take_in(linking))
+        just_before(monkeypatch, reporting, "store_report", lambda: place.take_in(linking))
         await place.run(REPORTING, complete)
         assert (await current(place))["reports"] == []
 
@@ -274,7 +274,7 @@ async def test_a_report_that_is_stored_after_its_summary_was_deleted_goes(
         complete = await summarized(place)
         id_, store = complete.data.summary_id, place.clients.store
         gone = lambda: store.delete(Summary, id_, Session(), partition=ROOT)  # noqa: E731
-        just_before(monkeypatch, reporting, "report_stored", gone)
+        just_before(monkeypatch, reporting, "store_report", gone)
         assert await place.run(REPORTING, complete) == []
         assert (await current(place))["reports"] == []
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from shared.clients.cosmos.session import Session
-from shared.clients.telemetry.metrics import span
+from shared.azure.cosmos.session import Session
+from shared.azure.telemetry.metrics import span
 from shared.core.runtime import Runtime
-from shared.documents.records import FailureRecord
 from shared.embedding.encoder import Embedder
 from shared.embedding.process.child import EncoderSpec
 from shared.embedding.process.embedder import EncoderProcess, ProcessOptions
+from shared.models.records import FailureRecord
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.events import CATALOGUE, parse_event
 from shared.pipeline.runner import StageRunner, run_request

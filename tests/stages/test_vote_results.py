@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from shared.clients.cosmos.session import Session
-from shared.documents.reports import Summary
-from shared.documents.sources import Source
-from shared.documents.values import OutcomeKind, Tier
+from shared.azure.cosmos.session import Session
+from shared.models.reports import Summary
+from shared.models.sources import Source
+from shared.models.values import OutcomeKind, Tier
 from tests.stages.mail_in import NOW, mail, mail_in
 from tests.stages.reported import ReportedThreads
 from tests.support.cloud import AppCloud

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from shared.clients.classify import classify
-from shared.clients.openai_client import Endpoint, InvalidEndpointError, OpenAIClient
+from shared.azure.classify import classify
+from shared.azure.openai_client import Endpoint, InvalidEndpointError, OpenAIClient
 from shared.core.errors import ErrorKind, PermanentError, TransientError
-from shared.domain.chat_reading.answer import ANSWER_SCHEMA
-from shared.domain.summaries.citations import verify_stored
-from shared.domain.summaries.markdown import render_markdown
-from shared.domain.summaries.models import Section, ThreadContext, ThreadSummary
+from shared.model_reading.answer import ANSWER_SCHEMA
+from shared.summaries.citations import verify_stored
+from shared.summaries.markdown import render_markdown
+from shared.summaries.models import Section, ThreadContext, ThreadSummary
 from shared.summarization.summarizers import ChatSettings, ChatSummarizer, MemoryTokenBudget
-from tests.domain.chat_reading.injection_mails import INJECTIONS
+from tests.model_reading.injection_mails import INJECTIONS
 from tests.support.chat_endpoint import ChatEndpointServer, completion, serving
 from tests.support.discussions import discussion, letters
 from tests.support.web_server import Response, json_response

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from shared.clients.openai_client import (
+from shared.azure.openai_client import (
     AZURE_SCOPE,
     MOST_CALLS,
     CompletionOptions,
@@ -19,7 +19,7 @@ from shared.clients.openai_client import (
 )
 from shared.core.errors import TransientError
 from shared.core.runtime import Runtime
-from shared.domain.chat_reading.answer import ANSWER_SCHEMA
+from shared.model_reading.answer import ANSWER_SCHEMA
 from shared.settings.app import chat_settings
 from tests.support.web_server import HttpServer, Request, Response, json_response
 

@@ -56,7 +56,7 @@ def running_app(
         environment.setenv("AzureWebJobsStorage", cloud.storage_connection)
         environment.setenv("APPLICATIONINSIGHTS_CONNECTION_STRING", receiver.connection_string)
         subprocess.run(
-            [sys.executable, "-m", "shared.upkeep.provisioning"], cwd=ROOT, env=os.environ, check=True
+            [sys.executable, "-m", "shared.operations.provisioning"], cwd=ROOT, env=os.environ, check=True
         )
         with running_service("functions", "--root", str(ROOT), data=folder / "functions") as running:
             yield RunningApp(running, settings, receiver)

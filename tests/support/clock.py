@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
-from shared.clients.connections import Clients
+from shared.azure.connections import Clients
 from shared.core.runtime import Runtime
 
 

@@ -15,19 +15,19 @@ from azure.core.utils import CaseInsensitiveDict
 from azure.cosmos.aio import CosmosClient
 
 from localcloud.testing import CosmosEngine
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.clients.cosmos.store import Store
-from shared.clients.servicebus.bus import Bus
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.azure.cosmos.store import Store
+from shared.azure.servicebus.bus import Bus
 from shared.core.runtime import Runtime
-from shared.documents.base import Document
-from shared.documents.containers import CONTAINERS
-from shared.documents.queries.named_query import NamedQuery
+from shared.models.base import Document
+from shared.models.containers import CONTAINERS
+from shared.models.queries.named_query import NamedQuery
 from shared.settings.app import Settings
 
 if TYPE_CHECKING:
-    from shared.clients.blobs import Blobs
-    from shared.clients.search.index import Index
+    from shared.azure.blobs import Blobs
+    from shared.azure.search.index import Index
 
 __all__ = ["DATABASE", "changes_to", "clients_on_engine", "container_definitions", "stored_fields"]
 

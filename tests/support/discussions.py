@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
-from shared.documents.values import SourceProfile
-from shared.domain.consensus.mails import ThreadMail
-from shared.domain.consensus.reader import read_thread
-from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
+from shared.models.values import SourceProfile
+from shared.reading.mails import ThreadMail
+from shared.reading.reader import read_thread
+from shared.summaries.models import ContextChunk, ContextMessage, ThreadContext
 
 __all__ = ["chunked", "discussion", "letters"]
 

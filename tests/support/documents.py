@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.core.ids import scope_id
-from shared.documents.reports import Report, Summary
-from shared.documents.sources import Archive
-from shared.documents.threads import Chunk, Message, Thread
+from shared.models.reports import Report, Summary
+from shared.models.sources import Archive
+from shared.models.threads import Chunk, Message, Thread
 
 CREATED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

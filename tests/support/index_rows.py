@@ -4,8 +4,8 @@ from typing import Any
 
 from azure.core.exceptions import ResourceNotFoundError
 
-from shared.clients.search.fields import VECTOR_FIELD, Filters
-from shared.clients.search.index import PAYLOAD, Index
+from shared.azure.search.fields import VECTOR_FIELD, Filters
+from shared.azure.search.index import PAYLOAD, Index
 
 
 async def indexed(index: Index, chunk_id: str) -> dict[str, Any] | None:

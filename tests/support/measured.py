@@ -5,7 +5,7 @@ from typing import Any
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from shared.clients.telemetry.metrics import Metrics
+from shared.azure.telemetry.metrics import Metrics
 
 
 class Measured:

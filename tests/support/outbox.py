@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from azure.servicebus import ServiceBusMessage
 
-from shared.clients.servicebus.bus import Bus
+from shared.azure.servicebus.bus import Bus
 from shared.pipeline.events import Event, parse_event
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ OPERATOR = "tests/web/operator/"  # these share an app without mail
 LONGEST_FIRST = (
     "tests/simulation/",
     "tests/web/",
-    "tests/upkeep/",
+    "tests/operations/",
     "tests/stages/",
     "tests/ops/",
     "tests/system/",

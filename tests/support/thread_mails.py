@@ -3,9 +3,9 @@
 from datetime import UTC, datetime, timedelta
 
 from evaluation.consensus_corpus import read_profile
-from shared.documents.values import Position, SourceProfile, ThreadReading, Tier
-from shared.domain.consensus.mails import QuotedBlock, ThreadMail
-from shared.domain.consensus.reader import read_thread
+from shared.models.values import Position, SourceProfile, ThreadReading, Tier
+from shared.reading.mails import QuotedBlock, ThreadMail
+from shared.reading.reader import read_thread
 
 __all__ = ["GIT", "IETF", "MAVEN", "mail", "read", "remarks", "said"]
 

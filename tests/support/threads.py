@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from shared.domain.mail.models import ParsedMail
-from shared.domain.threading.assignment import (
+from shared.mail.models import ParsedMail
+from shared.threading.assignment import (
     KnownThreads,
     ThreadingResult,
     ThreadState,

@@ -16,17 +16,17 @@ from azure.core.exceptions import AzureError
 from azure.servicebus import ServiceBusReceivedMessage
 from azure.servicebus.aio import ServiceBusClient, ServiceBusReceiver
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.clients.telemetry.metrics import Metrics
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.azure.telemetry.metrics import Metrics
 from shared.core.errors import DocumentNotFoundError
 from shared.core.runtime import Runtime
-from shared.documents.threads import Chunk, Message
+from shared.models.threads import Chunk, Message
 from shared.pipeline.delivery import COPY, Delivery, Settlement
 from shared.pipeline.event_types import ChunksPrepared, JSONParsed
 from shared.pipeline.events import Event, parse_event
 from shared.pipeline.runner import StageFailedError, StageRunner
-from shared.pipeline.stage import Stage, StageResult, Work
+from shared.pipeline.stage import Stage, StageContext, StageResult
 from shared.pipeline.topology import CHUNKING
 from shared.settings.app import Settings
 from stages.registration import delivery_from_sdk
@@ -57,7 +57,7 @@ class Toy:
     def stage(self) -> Stage[JSONParsed]:
         return Stage(CHUNKING, self.handle, _documents)
 
-    async def handle(self, event: Event[JSONParsed], work: Work) -> StageResult:
+    async def handle(self, event: Event[JSONParsed], work: StageContext) -> StageResult:
         self.works.append(event.event_id)
         self.at_step("started")
         session = Session() if self.withhold_session else work.session

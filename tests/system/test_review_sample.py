@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from evaluation.consensus_corpus import read_profile, thread_mail_of
-from shared.documents.values import ThreadReading, Tier
-from shared.domain.consensus.reader import read_thread
-from shared.domain.mail.models import ParsedMail, Skipped
-from shared.domain.mail.parse import parse_archive
+from shared.mail.models import ParsedMail, Skipped
+from shared.mail.parse import parse_archive
+from shared.models.values import ThreadReading, Tier
+from shared.reading.reader import read_thread
 from tests.support.services import ROOT
 from tests.support.threads import InMemoryThreads, assign
 from tools.run_archives.client import definitions_at

@@ -15,4 +15,4 @@ def test_the_tests_of_the_site_are_one_unit_and_start_early() -> None:
     units = {unit_of("tests/web/api/test_search.py"), unit_of("tests/web/pages/test_thread_page.py")}
     assert units == {"tests/web/"}
     assert unit_of(NOT_ON_THE_SITE[0]) == NOT_ON_THE_SITE[0]
-    assert rank("tests/web/") < rank("tests/domain/mail/test_parse.py")
+    assert rank("tests/web/") < rank("tests/mail/test_parse.py")

@@ -24,19 +24,19 @@ from typing import Any
 import pytest
 from azure.cosmos import CosmosClient
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Patch, Session
-from shared.documents.queries.named_query import NamedQuery
-from shared.documents.sources import Archive, ArchiveStatus
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Patch, Session
+from shared.models.queries.named_query import NamedQuery
+from shared.models.sources import Archive, ArchiveStatus
+from shared.operations.audit import Operator
+from shared.operations.deadletters.diagnosis import Diagnosed, diagnosed_letters
+from shared.operations.deadletters.journal import REQUEUE
+from shared.operations.deadletters.operations import request_operation, run_operation
+from shared.operations.oversight.stuck_documents import find_blockers
+from shared.operations.provisioning import provision
+from shared.operations.sweep import sweep
 from shared.pipeline.progress import archive_progress
 from shared.pipeline.topology import QUEUES
-from shared.upkeep.audit import Actor
-from shared.upkeep.deadletters.diagnosis import Diagnosed, diagnosed_letters
-from shared.upkeep.deadletters.journal import REQUEUE
-from shared.upkeep.deadletters.operations import request_operation, run_operation
-from shared.upkeep.oversight.stuck_documents import why_not_done
-from shared.upkeep.provisioning import provision
-from shared.upkeep.sweep import sweep
 from tests.support.cloud import AppCloud, servicebus, wait_for
 from tests.support.host import Host
 from tests.support.services import ROOT, start_service
@@ -148,7 +148,7 @@ async def field_of(clients: Clients, archive: str) -> Any:
 
 async def why(clients: Clients, archives: list[str]) -> str:
     """Why these are not complete, and what has failed."""
-    said = [str(await why_not_done(clients, archive)) for archive in archives]
+    said = [str(await find_blockers(clients, archive)) for archive in archives]
     query = NamedQuery(
         "failed", "failures", "SELECT c.stage, c.last_error, c.timestamp, c.abandoned_reason FROM c"
     )
@@ -192,7 +192,7 @@ async def send_again(clients: Clients, found: list[Diagnosed]) -> None:
     for queue, group in sorted({(letter.letter.queue, letter.group) for letter in found}):
         print(f"the version before gave up in {queue}: sent again")
         chosen = {"queues": [queue], "groups": [group]}
-        asked = await request_operation(clients, REQUEUE, chosen, Actor("test"))
+        asked = await request_operation(clients, REQUEUE, chosen, Operator("test"))
         await run_operation(clients, asked.id, patience=0, known=asked)
 
 
@@ -266,7 +266,7 @@ def test_up_and_back_with_events_in_flight_loses_nothing(
         everything = environment(cloud, bus, settings)
         environ = {name: value for name, value in everything.items() if name not in defaults}
         subprocess.run(
-            [sys.executable, "-m", "shared.upkeep.provisioning"],
+            [sys.executable, "-m", "shared.operations.provisioning"],
             cwd=earlier, env={**os.environ, **environ}, check=True,
         )  # fmt: skip
         archives: list[str] = []

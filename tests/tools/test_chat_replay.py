@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.clients.openai_client import CompletionOptions, Endpoint, OpenAIClient
+from shared.azure.openai_client import CompletionOptions, Endpoint, OpenAIClient
 from shared.core.errors import TransientError
 from tests.support.services import ROOT
 

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from evaluation.consensus_corpus import read_profile, thread_mail_of
-from shared.documents.values import ThreadReading
-from shared.domain.chat_reading.answer import parse_answer
-from shared.domain.chat_reading.combined import combine
-from shared.domain.chat_reading.numbered import number_thread
-from shared.domain.consensus.linked_thread import LinkedThread
-from shared.domain.consensus.mails import ThreadMail
-from shared.domain.consensus.reader import read_thread
-from shared.domain.mail.models import Skipped
-from shared.domain.mail.parse import parse_archive
-from tests.domain.chat_reading.threads import RUN
+from shared.mail.models import Skipped
+from shared.mail.parse import parse_archive
+from shared.model_reading.answer import parse_answer
+from shared.model_reading.combined import combine
+from shared.model_reading.numbered import number_thread
+from shared.models.values import ThreadReading
+from shared.reading.linked_thread import LinkedThread
+from shared.reading.mails import ThreadMail
+from shared.reading.reader import read_thread
+from tests.model_reading.threads import RUN
 from tools.chat_replay import key_of
 from tools.recorded_model import main
 

@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from shared.chunking.chunker import chunk_body
+from shared.chunking.tokens import ModelTokenizer
 from shared.core.ids import chunk_id, chunk_set, report_id
-from shared.documents.reports import Report, Summary
-from shared.documents.threads import Address, Chunk, Message, Thread
-from shared.documents.values import SourceProfile, SummaryType
-from shared.domain.chunking.chunker import chunk_body
-from shared.domain.chunking.tokens import ModelTokenizer
-from shared.domain.consensus.reader import read_thread
-from shared.domain.mail.models import ParsedMail, read_segments
-from shared.domain.mail.parse import parse_archive
-from shared.domain.summaries.extractive import ExtractiveSummarizer
-from shared.domain.summaries.models import ContextChunk, ContextMessage, ThreadContext
-from shared.domain.threading.assignment import ThreadState
+from shared.mail.models import ParsedMail, read_segments
+from shared.mail.parse import parse_archive
+from shared.models.reports import Report, Summary
+from shared.models.threads import Address, Chunk, Message, Thread
+from shared.models.values import SourceProfile, SummaryType
+from shared.reading.reader import read_thread
+from shared.summaries.extractive import ExtractiveSummarizer
+from shared.summaries.models import ContextChunk, ContextMessage, ThreadContext
 from shared.summarization.summary_document import summary_fields
 from shared.summarization.thread_context import mails_of
+from shared.threading.assignment import ThreadState
 from tests.support.mail_data import open_archive
 from tests.support.threads import assign
 

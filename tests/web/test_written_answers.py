@@ -9,14 +9,14 @@ from typing import Any
 import azure.functions as func
 import pytest
 
-from shared.clients import connections
-from shared.clients.cosmos.session import Session
-from shared.documents.reports import TokenAccount
-from shared.retrieval.ask import answer_question
-from shared.retrieval.mails import mail_with_id
-from shared.retrieval.quotes import verify_quote
-from shared.retrieval.read_models import Answer
+from shared.azure import connections
+from shared.azure.cosmos.session import Session
+from shared.models.reports import TokenAccount
 from shared.settings.app import settings
+from shared.views.ask import answer_question
+from shared.views.mails import mail_with_id
+from shared.views.quotes import verify_quote
+from shared.views.read_models import Answer
 from tests.support.chat_endpoint import ChatEndpointServer, completion, serving
 from tests.support.web_server import json_response
 from tests.web.markup import check

@@ -5,13 +5,13 @@ from typing import Any
 import azure.functions as func
 from pydantic import Field
 
-from shared.clients.outbound import redacted_url
-from shared.documents.sources import Archive, ArchiveStatus
+from shared.azure.outbound import redacted_url
 from shared.ingestion.uploads import note_on_source
+from shared.models.sources import Archive, ArchiveStatus
 from shared.pipeline.progress import progress_of
-from shared.retrieval.listing import ARCHIVES
-from shared.retrieval.parameters import After, Limit, QueryParameters, SourceName, api_of, page_of
-from shared.retrieval.threads import find_archive
+from shared.views.listing import ARCHIVES
+from shared.views.parameters import After, Limit, QueryParameters, SourceName, api_of, page_of
+from shared.views.threads import find_archive
 from web.access import UPLOADERS
 from web.api.ingestion_schemas import (
     ArchiveDetail,

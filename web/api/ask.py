@@ -2,8 +2,8 @@
 
 import azure.functions as func
 
-from shared.retrieval.ask import Question, answer_question
-from shared.retrieval.read_models import Answer
+from shared.views.ask import Question, answer_question
+from shared.views.read_models import Answer
 from web.api.openapi import endpoint
 from web.caching import answer_with
 from web.connected import clients

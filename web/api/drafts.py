@@ -2,9 +2,9 @@
 
 import azure.functions as func
 
-from shared.retrieval.parameters import PATTERN, api_of, page_of
-from shared.retrieval.read_models import DraftDetail, DraftItem, DraftList, ReportItem, ThreadItem
-from shared.retrieval.topics import count_draft_mentions, of_draft
+from shared.views.parameters import PATTERN, api_of, page_of
+from shared.views.read_models import DraftDetail, DraftItem, DraftList, ReportItem, ThreadItem
+from shared.views.topics import count_draft_mentions, of_draft
 from web.api.openapi import endpoint
 from web.caching import answer_with
 from web.connected import clients

@@ -3,15 +3,15 @@
 import azure.functions as func
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.clients import connections
+from shared.azure import connections
 from shared.core.ids import CORRECTION_ID
-from shared.documents.edits import CorrectedValue, Correction, CorrectionEntry, Placement, PlacementEntry
-from shared.documents.values import CorrectionKind
-from shared.retrieval.parameters import QueryParameters, api_of, page_of
-from shared.retrieval.threads import find_by_id
-from shared.upkeep.audit import Actor
-from shared.upkeep.correcting import CorrectionAsked, Reason, correct, corrections_of_thread, revoke
-from shared.upkeep.placing import PlacementAsked, place_message, placements_of_thread, undo_placement
+from shared.models.edits import CorrectedValue, Correction, CorrectionEntry, Placement, PlacementEntry
+from shared.models.values import CorrectionKind
+from shared.operations.audit import Operator
+from shared.operations.correcting import CorrectionAsked, Reason, correct, corrections_of_thread, revoke
+from shared.operations.placing import PlacementAsked, place_message, placements_of_thread, undo_placement
+from shared.views.parameters import QueryParameters, api_of, page_of
+from shared.views.threads import find_by_id
 from web.access import CORRECTORS, ONLY_OPERATORS, visitor
 from web.api.openapi import endpoint
 from web.caching import answer_with
@@ -154,11 +154,11 @@ async def undo(req: func.HttpRequest) -> func.HttpResponse:
     return answer(200, PlacementItem.of(undone).model_dump(mode="json"))
 
 
-async def _actor(req: func.HttpRequest, roles: frozenset[str], closed: str) -> Actor:
+async def _actor(req: func.HttpRequest, roles: frozenset[str], closed: str) -> Operator:
     who = visitor(req, (await clients()).settings, roles)
     if who is None:
         raise Problem(403, closed)
-    return Actor(who.name, "api")
+    return Operator(who.name, "api")
 
 
 def _decided(req: func.HttpRequest, model: type[Body]) -> Body:

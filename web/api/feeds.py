@@ -7,15 +7,15 @@ from urllib.parse import quote, unquote, urlsplit
 
 import azure.functions as func
 
-from shared.clients import connections
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.documents.reports import Report, Summary
-from shared.documents.sources import NAME_PATTERN
-from shared.documents.values import OutcomeKind
+from shared.azure import connections
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.models.reports import Report, Summary
+from shared.models.sources import NAME_PATTERN
+from shared.models.values import OutcomeKind
 from shared.publishing.feeds import ATOM, CALENDAR, CallEnd, Feed, atom_feed, calendar_of, entry_of
-from shared.retrieval.listing import REPORTS
-from shared.retrieval.parameters import PATTERN, page_of
+from shared.views.listing import REPORTS
+from shared.views.parameters import PATTERN, page_of
 from web.access import OPEN, check_people_shown
 from web.api.openapi import Answers, endpoint
 from web.caching import NOT_SNIFFED, answer_of, etag_of

@@ -6,9 +6,9 @@ from typing import Any
 
 import azure.functions as func
 
-from shared.clients.connections import clients
+from shared.azure.connections import clients
+from shared.operations.oversight.dependencies import Check, check_dependencies
 from shared.settings.app import SettingsError, load_settings
-from shared.upkeep.oversight.dependencies import Check, check_dependencies
 from web.access import OPEN
 from web.api.ingestion_schemas import Alive, Health
 from web.api.openapi import documented, endpoint

@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic import Field, RootModel
 
-from shared.documents.base import UtcTime
-from shared.documents.sources import ArchiveStatus, FetchedArchive, OperationStatus, RefusedFile, SourceRole
-from shared.documents.values import Preset
-from shared.retrieval.read_models import ReadModel
+from shared.models.base import UtcTime
+from shared.models.sources import ArchiveStatus, FetchedArchive, OperationStatus, RefusedFile, SourceRole
+from shared.models.values import Preset
+from shared.views.read_models import ReadModel
 
 
 class ArchiveItem(ReadModel):

@@ -4,13 +4,13 @@ from urllib.parse import urlencode
 
 import azure.functions as func
 
-from shared.documents.threads import Chunk, Message
-from shared.retrieval.listing import CHUNKS
-from shared.retrieval.mails import original_bytes
-from shared.retrieval.parameters import After, Limit, MessageKey, QueryParameters
-from shared.retrieval.read_models import ChunkItem, ChunkList, MessageDetail, SearchAnswer
-from shared.retrieval.search import SearchAsked, find
-from shared.retrieval.threads import find_by_id
+from shared.models.threads import Chunk, Message
+from shared.views.listing import CHUNKS
+from shared.views.mails import original_bytes
+from shared.views.parameters import After, Limit, MessageKey, QueryParameters
+from shared.views.read_models import ChunkItem, ChunkList, MessageDetail, SearchAnswer
+from shared.views.search import SearchAsked, find
+from shared.views.threads import find_by_id
 from web.access import is_operator, people_shown
 from web.api.openapi import endpoint
 from web.caching import answer_of, answer_with

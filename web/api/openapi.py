@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from shared.core.ids import HASH_ID, PATTERNS
-from shared.retrieval.parameters import QueryParameters
+from shared.views.parameters import QueryParameters
 from web.access import ONLY_OPERATORS, OPEN, READERS
 from web.caching import answer_of
 from web.routes import Handler, route

@@ -5,12 +5,12 @@ from typing import Any
 import azure.functions as func
 from pydantic import BaseModel
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.core.ids import OPERATION_ID
-from shared.documents.sources import Operation, Removal
-from shared.retrieval.parameters import api_of
-from shared.upkeep.removal.requests import request_removal
+from shared.models.sources import Operation, Removal
+from shared.operations.removal.requests import request_removal
+from shared.views.parameters import api_of
 from web.api.ingestion_schemas import OperationDetail, OperationShown, RemovalDetail
 from web.api.openapi import endpoint
 from web.caching import answer_json

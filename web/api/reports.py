@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import azure.functions as func
 
 from shared.core.ids import REPORT_ID
-from shared.documents.reports import Summary
-from shared.retrieval.listing import REPORTS
-from shared.retrieval.parameters import ReportsAsked, page_of_mail
-from shared.retrieval.read_models import CitationShown, ReportDetail, ReportItem, ReportList
-from shared.retrieval.threads import cited_in, find_report, report_detail
+from shared.models.reports import Summary
+from shared.views.listing import REPORTS
+from shared.views.parameters import ReportsAsked, page_of_mail
+from shared.views.read_models import CitationShown, ReportDetail, ReportItem, ReportList
+from shared.views.threads import cited_in, find_report, report_detail
 from web.access import check_people_shown
 from web.api.openapi import endpoint
 from web.caching import NOT_SNIFFED, answer_of, answer_with
@@ -19,7 +19,7 @@ from web.formatting import markdown_target
 from web.parameters import id_of, next_address, origin_of, parse_query
 from web.position_changes import changes_in_markdown
 
-# As shared/domain/summaries/markdown.py writes them: text of mails is escaped there, and holds no tag.
+# As shared/summaries/markdown.py writes them: text of mails is escaped there, and holds no tag.
 _CITATION = re.compile(r'^(?P<head>(?P<number>\d+)\. <a id="citation-\d+"></a>“.*”) \(.*\)$', re.MULTILINE)
 _CITATIONS = "## Citations\n"
 

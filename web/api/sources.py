@@ -8,12 +8,11 @@ from typing import Any
 
 import azure.functions as func
 
-from shared.clients.access import forget_readers
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.clients.cosmos.store import Conflict
-from shared.clients.outbound import redacted_url
-from shared.documents.sources import NAME_PATTERN, Source, SourceType
+from shared.azure.access import forget_readers
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.azure.cosmos.store import Conflict
+from shared.azure.outbound import redacted_url
 from shared.ingestion.fetch_runs import Requested, request_fetch
 from shared.ingestion.source_definitions import (
     SourceDefinition,
@@ -23,9 +22,10 @@ from shared.ingestion.source_definitions import (
     source_of,
     updated_source,
 )
-from shared.retrieval.listing import SOURCES
-from shared.retrieval.parameters import After, Limit, QueryParameters, api_of
-from shared.upkeep.audit import Actor, audited
+from shared.models.sources import NAME_PATTERN, Source, SourceType
+from shared.operations.audit import Operator, audited
+from shared.views.listing import SOURCES
+from shared.views.parameters import After, Limit, QueryParameters, api_of
 from web.access import ONLY_OPERATORS, is_operator
 from web.api.ingestion_schemas import (
     OperationAccepted,
@@ -175,7 +175,7 @@ async def trigger_source(req: func.HttpRequest) -> func.HttpResponse:
 async def _audited(connected: Clients, action: str, source: Source) -> AsyncIterator[None]:
     """Record who does it, and whom the definition lets read. A new definition counts here at once."""
     selection = {"source": source.name, "readers": source.readers, "keep_days": source.keep_days}
-    async with audited(connected, action, Actor(current_caller().name, "api"), selection):
+    async with audited(connected, action, Operator(current_caller().name, "api"), selection):
         yield
     forget_readers(connected)
 

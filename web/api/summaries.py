@@ -4,13 +4,13 @@ import azure.functions as func
 from pydantic import BaseModel, ConfigDict, Field
 
 from shared.core.ids import AUDIT_ID, report_id
-from shared.documents.base import UtcTime
-from shared.documents.records import Audit, AuditStatus
-from shared.domain.summaries.digest_scopes import InvalidScopeError, parse_scope
-from shared.retrieval.parameters import api_of
+from shared.models.base import UtcTime
+from shared.models.records import Audit, AuditStatus
+from shared.operations.audit import Operator, UnknownOperationError, find_audit
+from shared.operations.background import RESUMMARIZE, ThreadSelection, request_resummarizing
+from shared.summaries.digest_scopes import InvalidScopeError, parse_scope
 from shared.summarization.digests import refresh_digest
-from shared.upkeep.audit import Actor, UnknownOperationError, find_audit
-from shared.upkeep.background import RESUMMARIZE, ThreadSelection, request_resummarizing
+from shared.views.parameters import api_of
 from web.api.openapi import endpoint
 from web.connected import clients, current_caller
 from web.parameters import body_of, checked_id
@@ -88,7 +88,7 @@ async def create_resummary(req: func.HttpRequest) -> func.HttpResponse:
     """Make new summaries of a thread, a source or all threads. Corrections are kept."""
     selection = body_of(req, ThreadSelection, LONGEST_BODY)
     connected = await clients()
-    actor = Actor(current_caller().name or "a function key", "api")
+    actor = Operator(current_caller().name or "a function key", "api")
     audit = await request_resummarizing(connected, selection, actor, in_background=True)
     return answer(202, _shown(audit), Location=api_of("resummaries", audit.id))
 

@@ -4,10 +4,10 @@ import azure.functions as func
 from pydantic import Field
 
 from shared.core.errors import InvalidCursorError
-from shared.retrieval.conversation import Placed
-from shared.retrieval.listing import THREADS
-from shared.retrieval.parameters import Limit, MessageKey, QueryParameters, ThreadsAsked, api_of
-from shared.retrieval.read_models import (
+from shared.views.conversation import Placed
+from shared.views.listing import THREADS
+from shared.views.parameters import Limit, MessageKey, QueryParameters, ThreadsAsked, api_of
+from shared.views.read_models import (
     MessageInThread,
     MessagesOfThread,
     ThreadDetail,
@@ -15,7 +15,7 @@ from shared.retrieval.read_models import (
     ThreadList,
     message_links,
 )
-from shared.retrieval.threads import conversation_of
+from shared.views.threads import conversation_of
 from web.api.openapi import endpoint
 from web.caching import answer_with
 from web.connected import clients

@@ -4,8 +4,7 @@ import re
 
 import azure.functions as func
 
-from shared.clients.connections import Clients, clients
-from shared.documents.sources import NAME_PATTERN
+from shared.azure.connections import Clients, clients
 from shared.ingestion.errors import ArchiveTooLargeError
 from shared.ingestion.uploads import (
     PART_BYTES,
@@ -16,9 +15,10 @@ from shared.ingestion.uploads import (
     keep_part,
     parts_here,
 )
-from shared.retrieval.parameters import page_of
-from shared.retrieval.threads import find_archive
-from shared.upkeep.oversight.stuck_documents import why_not_done
+from shared.models.sources import NAME_PATTERN
+from shared.operations.oversight.stuck_documents import find_blockers
+from shared.views.parameters import page_of
+from shared.views.threads import find_archive
 from web.access import Visitor, visitor
 from web.operator.forms import CLOSED, NEVER_KEPT, back_to, checked_sender, operators_page, show_to
 from web.parameters import id_of
@@ -119,5 +119,5 @@ def _number(text: str, name: str) -> int:
 async def archive_why_page(req: func.HttpRequest, connected: Clients, who: Visitor) -> func.HttpResponse:
     """Errors may quote mail, which readers are not shown."""
     archive = await find_archive(connected, id_of(req, "archive"))
-    why = await why_not_done(connected, archive.id)
+    why = await find_blockers(connected, archive.id)
     return show_to(req, who, "operator/archive.html", archive=archive, why=why)

@@ -2,8 +2,8 @@
 
 import azure.functions as func
 
-from shared.clients.connections import Clients
-from shared.upkeep.audit import last_audits
+from shared.azure.connections import Clients
+from shared.operations.audit import last_audits
 from web.access import Visitor
 from web.operator.forms import operators_page, show_to
 

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 import azure.functions as func
 from pydantic import TypeAdapter
 
-from shared.clients.connections import Clients, clients
+from shared.azure.connections import Clients, clients
 from shared.core.ids import CORRECTION_ID
-from shared.documents.edits import Correction
-from shared.documents.readings import StoredReading
-from shared.documents.threads import Message, Thread
-from shared.documents.values import CorrectionKind, Genre, OutcomeKind, PositionStance, SentenceCitation
-from shared.retrieval.parameters import page_of
-from shared.retrieval.threads import conversation_of, summary_of
-from shared.upkeep.audit import Actor
-from shared.upkeep.correcting import (
+from shared.models.edits import Correction
+from shared.models.readings import StoredReading
+from shared.models.threads import Message, Thread
+from shared.models.values import CorrectionKind, Genre, OutcomeKind, PositionStance, SentenceCitation
+from shared.operations.audit import Operator
+from shared.operations.correcting import (
     CorrectionAsked,
     Reason,
     correct,
@@ -23,6 +21,8 @@ from shared.upkeep.correcting import (
     reported_errors,
     revoke,
 )
+from shared.views.parameters import page_of
+from shared.views.threads import conversation_of, summary_of
 from web.access import CORRECTORS, Visitor
 from web.forms import form_of
 from web.operator.forms import back_to, checked_sender, operators_page, show_to
@@ -134,7 +134,7 @@ async def correct_thread(req: func.HttpRequest) -> func.HttpResponse:
     connected, form = await clients(), form_of(req, LARGEST_FORM)
     who = checked_sender(req, connected, form, CORRECTORS)
     _, thread = await asked_thread(req)
-    actor, etag = Actor(who.name, "operator's page"), form.get("etag") or None
+    actor, etag = Operator(who.name, "operator's page"), form.get("etag") or None
     given = {name: form[name] for name in FIELDS if form.get(name)}
     if "revoke" in form:
         id_ = checked_id(form["revoke"], CORRECTION_ID, "correction with this id")

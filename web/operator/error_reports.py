@@ -3,8 +3,8 @@
 import azure.functions as func
 from pydantic import TypeAdapter
 
-from shared.upkeep.audit import Actor
-from shared.upkeep.correcting import Reason, report_error
+from shared.operations.audit import Operator
+from shared.operations.correcting import Reason, report_error
 from web.access import from_this_site
 from web.connected import current_caller
 from web.forms import form_of
@@ -30,6 +30,6 @@ async def error_send(req: func.HttpRequest) -> func.HttpResponse:
         raise Problem(403, "The form was not sent from this site. Reload the page and try again.")
     connected, thread = await asked_thread(req)
     reason = TypeAdapter[str](Reason).validate_python(form_of(req, LARGEST_FORM).get("reason", ""))
-    reader = Actor(current_caller().name or "a reader", "thread's page")
+    reader = Operator(current_caller().name or "a reader", "thread's page")
     await report_error(connected, thread.id, reason, reader)
     return show(req, "pages/report_error.html", headers=NEVER_KEPT, thread=thread, sent=SENT)

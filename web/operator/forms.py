@@ -5,7 +5,7 @@ from typing import Any
 
 import azure.functions as func
 
-from shared.clients.connections import Clients, clients
+from shared.azure.connections import Clients, clients
 from web.access import ONLY_OPERATORS, Visitor, allowed_form, cookie_header, visitor
 from web.problems import Problem
 from web.rendering import page, show

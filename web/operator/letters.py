@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import azure.functions as func
 
-from shared.clients.connections import Clients, clients
+from shared.azure.connections import Clients, clients
 from shared.core.ids import AUDIT_ID, CAUSE_ID
-from shared.documents.records import Audit
+from shared.models.records import Audit
+from shared.operations.audit import Operator, UnknownOperationError
+from shared.operations.deadletters.diagnosis import Diagnosed, diagnosed_letters
+from shared.operations.deadletters.journal import PURGE, REQUEUE, RESTORE, NothingToRestoreError, restorable
+from shared.operations.deadletters.operations import request_in_background
 from shared.pipeline.topology import QUEUES
-from shared.upkeep.audit import Actor, UnknownOperationError
-from shared.upkeep.deadletters.diagnosis import Diagnosed, diagnosed_letters
-from shared.upkeep.deadletters.journal import PURGE, REQUEUE, RESTORE, NothingToRestoreError, restorable
-from shared.upkeep.deadletters.operations import request_in_background
 from web.access import MAY, Visitor, permissions
 from web.forms import form_of
 from web.operator.forms import PATH, back_to, checked_sender, operators_page, show_to
@@ -89,14 +89,14 @@ async def letters_action(req: func.HttpRequest) -> func.HttpResponse:
         raise Problem(404, "Unknown action.")
     connected, form = await clients(), form_of(req)
     who = checked_sender(req, connected, form, MAY[action])
-    actor = Actor(who.name, "operator's page")
+    actor = Operator(who.name, "operator's page")
     audit = await (
         _restore(connected, form, actor) if action == "restore" else _act(connected, action, form, actor)
     )
     return back_to(f"{PATH}?asked={audit.id}")
 
 
-async def _act(connected: Clients, action: str, form: dict[str, str], actor: Actor) -> Audit:
+async def _act(connected: Clients, action: str, form: dict[str, str], actor: Operator) -> Audit:
     how = form.get("how", "all") if action == "requeue" else "all"
     if how not in HOW_MANY:
         raise Problem(422, f"how: must be one of {', '.join(HOW_MANY)}")
@@ -120,7 +120,7 @@ async def _selected(connected: Clients, form: dict[str, str]) -> tuple[dict[str,
     return {"queues": [queue], "groups": [group]}, running_on((await view_of(connected)).status, group)
 
 
-async def _restore(connected: Clients, form: dict[str, str], actor: Actor) -> Audit:
+async def _restore(connected: Clients, form: dict[str, str], actor: Operator) -> Audit:
     operation = _matching(form.get("operation", ""), AUDIT_ID, "operation")
     try:
         found = await restorable(connected, operation, limit=1)

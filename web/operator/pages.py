@@ -4,11 +4,11 @@ import re
 
 import azure.functions as func
 
-from shared.clients.calls import SERVICE_NAMES
-from shared.clients.connections import Clients, clients
+from shared.azure.calls import SERVICE_NAMES
+from shared.azure.connections import Clients, clients
 from shared.core.ids import AUDIT_ID
 from shared.core.times import in_one_unit
-from shared.upkeep.deadletters.journal import RESTORABLE
+from shared.operations.deadletters.journal import RESTORABLE
 from web.access import (
     MAY,
     Visitor,

@@ -3,16 +3,16 @@
 import azure.functions as func
 from pydantic import ValidationError
 
-from shared.clients.connections import Clients, clients
-from shared.clients.cosmos.session import Session
-from shared.clients.outbound import FetchError, ForbiddenAddressError, SourceError
-from shared.documents.sources import Source, SourceType
-from shared.documents.values import Preset
+from shared.azure.connections import Clients, clients
+from shared.azure.cosmos.session import Session
+from shared.azure.outbound import FetchError, ForbiddenAddressError, SourceError
 from shared.ingestion.fetch_runs import request_fetch
 from shared.ingestion.recognising import NIGHTLY, SourceProposal, recognise
 from shared.ingestion.source_definitions import SourceDefinition, check_reachable, source_of
-from shared.retrieval.parameters import page_of
-from shared.upkeep.audit import Actor, audited
+from shared.models.sources import Source, SourceType
+from shared.models.values import Preset
+from shared.operations.audit import Operator, audited
+from shared.views.parameters import page_of
 from web.access import Visitor
 from web.forms import form_of
 from web.operator.forms import back_to, checked_sender, operators_page, show_to
@@ -55,7 +55,9 @@ async def _add(
         raise Problem(422, str(error)) from None
     source = source_of(definition, connected.runtime.now())
     selection = {"source": source.name, "readers": source.readers, "keep_days": source.keep_days}
-    async with audited(connected, "create source", Actor(who.name, "operator's page"), selection) as counts:
+    async with audited(
+        connected, "create source", Operator(who.name, "operator's page"), selection
+    ) as counts:
         counts["sources"] = int(await connected.store.create(source, Session()))
     if not counts["sources"]:
         return _page(req, who, address=definition.url, fault=f"A source named {source.name} already exists.")

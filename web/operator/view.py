@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from shared.clients.connections import Clients
-from shared.documents.records import Audit, AuditStatus
-from shared.upkeep.deadletters.diagnosis import Group, diagnosed_letters, group_letters
-from shared.upkeep.due_documents import DueDocument
-from shared.upkeep.oversight.status import DocumentsStatus, StageStatus, SystemStatus, read_status
-from shared.upkeep.oversight.stuck_documents import failed_documents, stuck_documents
+from shared.azure.connections import Clients
+from shared.models.records import Audit, AuditStatus
+from shared.operations.deadletters.diagnosis import Group, diagnosed_letters, group_letters
+from shared.operations.due_documents import DueDocument
+from shared.operations.oversight.status import DocumentsStatus, StageStatus, SystemStatus, read_status
+from shared.operations.oversight.stuck_documents import failed_documents, stuck_documents
 
 FRESH_SECONDS = 3.0
 STALE_SECONDS = 5.0  # what hangs or refuses is named by then, however long reading takes

@@ -5,10 +5,10 @@ from urllib.parse import quote
 
 import azure.functions as func
 
-from shared.clients import connections
-from shared.clients.access import Caller
-from shared.retrieval.lists import source_names
+from shared.azure import connections
+from shared.azure.access import Caller
 from shared.settings.app import Settings
+from shared.views.lists import source_names
 from web.access import (
     ACCOUNT_COOKIE,
     OPEN,

@@ -6,9 +6,9 @@ import azure.functions as func
 
 from shared.ingestion.uploads import note_on_source
 from shared.pipeline.progress import progress_of
-from shared.retrieval.lists import latest_archives
-from shared.retrieval.parameters import QueryParameters, SourceName
-from shared.retrieval.threads import find_archive
+from shared.views.lists import latest_archives
+from shared.views.parameters import QueryParameters, SourceName
+from shared.views.threads import find_archive
 from web.connected import clients, current_caller
 from web.parameters import id_of, parse_query
 from web.rendering import page, show

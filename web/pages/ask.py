@@ -7,9 +7,9 @@ for as a whole, by a link.
 import azure.functions as func
 from pydantic import Field
 
-from shared.retrieval.ask import Question, answer_question, write_for_thread
-from shared.retrieval.parameters import MessageKey
-from shared.retrieval.written import model_of
+from shared.views.ask import Question, answer_question, write_for_thread
+from shared.views.parameters import MessageKey
+from shared.views.written import model_of
 from web.connected import clients
 from web.limits import Limited
 from web.pages.search import query_fault

@@ -7,9 +7,9 @@ from datetime import datetime
 
 import azure.functions as func
 
-from shared.documents.reports import Report
-from shared.documents.values import Genre, OutcomeKind, SummaryType, Tier
-from shared.retrieval.topics import count_draft_mentions, of_draft
+from shared.models.reports import Report
+from shared.models.values import Genre, OutcomeKind, SummaryType, Tier
+from shared.views.topics import count_draft_mentions, of_draft
 from web.connected import clients
 from web.parameters import draft_named
 from web.rendering import page, show

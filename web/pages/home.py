@@ -4,10 +4,10 @@ import asyncio
 
 import azure.functions as func
 
-from shared.documents.reports import Report
-from shared.documents.values import Tier
-from shared.domain.consensus.positions import OutcomeGroup, outcome_group
-from shared.retrieval.lists import latest_digests, latest_reports, source_names
+from shared.models.reports import Report
+from shared.models.values import Tier
+from shared.reading.positions import OutcomeGroup, outcome_group
+from shared.views.lists import latest_digests, latest_reports, source_names
 from web.access import OPEN
 from web.connected import clients
 from web.pages.reading_view import call_state

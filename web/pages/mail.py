@@ -5,13 +5,13 @@ import re
 
 import azure.functions as func
 
-from shared.clients.connections import Clients
+from shared.azure.connections import Clients
 from shared.core.ids import person_id
-from shared.documents.threads import Address, Message
-from shared.domain.mail.models import SegmentKind
-from shared.retrieval.mails import address_in_archive, mail_with_id, original_mail, packed_mbox
-from shared.retrieval.parameters import page_of, page_of_mail, page_of_message
-from shared.retrieval.threads import conversation_of, resolved_thread
+from shared.mail.models import SegmentKind
+from shared.models.threads import Address, Message
+from shared.views.mails import address_in_archive, mail_with_id, original_mail, packed_mbox
+from shared.views.parameters import page_of, page_of_mail, page_of_message
+from shared.views.threads import conversation_of, resolved_thread
 from web.access import client_of, is_operator, people_shown
 from web.caching import BY_CALLER, NOT_SNIFFED, answer_of
 from web.connected import clients, current_caller

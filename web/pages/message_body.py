@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from shared.documents.threads import Chunk, Message
-from shared.documents.values import Citation, rejoined
-from shared.domain.mail.models import Segment, SegmentKind, read_segments
-from shared.domain.mail.segments import NormalizedBody
+from shared.mail.models import Segment, SegmentKind, read_segments
+from shared.mail.segments import NormalizedBody
+from shared.models.threads import Chunk, Message
+from shared.models.values import Citation, rejoined
 from web.pages.patch_text import are_trailers, diffs_in, looks
 
 MOST_CHARS = 20_000  # of one message on a thread's page; the rest is in the full message

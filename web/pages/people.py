@@ -2,8 +2,8 @@
 
 import azure.functions as func
 
-from shared.domain.summaries.markdown import FATES
-from shared.retrieval.topics import PersonStand, person_shown
+from shared.summaries.markdown import FATES
+from shared.views.topics import PersonStand, person_shown
 from web.access import check_people_shown
 from web.caching import BY_CALLER
 from web.connected import clients

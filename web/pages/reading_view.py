@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
-from shared.documents.edits import PlacementAct
-from shared.documents.readings import (
+from shared.models.edits import PlacementAct
+from shared.models.readings import (
     CorrectedBy,
     ShownCorrection,
     ShownPlacement,
     StoredOutcome,
     StoredReading,
 )
-from shared.documents.threads import Address
-from shared.documents.values import (
+from shared.models.threads import Address
+from shared.models.values import (
     CorrectionKind,
     Decision,
     Fate,
@@ -30,9 +30,9 @@ from shared.documents.values import (
     SentenceCitation,
     Tier,
 )
-from shared.domain.consensus.positions import may_say_agreed
-from shared.domain.consensus.proposal import asks_or_proposes
-from shared.domain.summaries.markdown import FATES
+from shared.reading.positions import may_say_agreed
+from shared.reading.proposal import asks_or_proposes
+from shared.summaries.markdown import FATES
 from web.formatting import STANCES, counted, writer
 from web.position_changes import SAID_BEFORE, SAYS
 

@@ -4,12 +4,12 @@ from datetime import datetime
 
 import azure.functions as func
 
-from shared.clients.cosmos.session import Session
+from shared.azure.cosmos.session import Session
 from shared.core.ids import REPORT_ID
-from shared.documents.reports import Report, Summary
-from shared.documents.threads import Thread
-from shared.retrieval.parameters import page_of, page_of_mail
-from shared.retrieval.threads import cited_in, find_report
+from shared.models.reports import Report, Summary
+from shared.models.threads import Thread
+from shared.views.parameters import page_of, page_of_mail
+from shared.views.threads import cited_in, find_report
 from web.connected import clients
 from web.pages.reading_view import QuotePlaces, names_of, reading_view
 from web.pages.summary_view import CitedClaim, ShownSummary, sentence_address, shown_summary

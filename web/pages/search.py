@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 
 import azure.functions as func
 
-from shared.domain.mail.masking import masked
-from shared.retrieval.read_models import FoundItem
-from shared.retrieval.search import SearchAsked, SearchResult, find
+from shared.mail.masking import masked
+from shared.views.read_models import FoundItem
+from shared.views.search import SearchAsked, SearchResult, find
 from web.access import people_shown
 from web.connected import clients, current_caller
 from web.limits import Limited

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import azure.functions as func
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.documents.reports import Report
-from shared.documents.sources import Source
-from shared.documents.threads import Thread
-from shared.documents.values import Genre
-from shared.retrieval.lists import (
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.models.reports import Report
+from shared.models.sources import Source
+from shared.models.threads import Thread
+from shared.models.values import Genre
+from shared.views.lists import (
     BANDS,
     ListAsked,
     MonthOfList,

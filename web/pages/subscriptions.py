@@ -8,9 +8,9 @@ import re
 
 import azure.functions as func
 
-from shared.clients.connections import Clients
+from shared.azure.connections import Clients
 from shared.core.ids import SUBSCRIPTION_ID
-from shared.documents.reports import Cadence, Subscription, Topic, TopicKind
+from shared.models.reports import Cadence, Subscription, Topic, TopicKind
 from shared.publishing.mails import LinkPurpose, is_signed, topic_words
 from shared.publishing.subscriptions import (
     MailNotSentError,
@@ -20,8 +20,8 @@ from shared.publishing.subscriptions import (
     subscribe,
     unsubscribe,
 )
-from shared.retrieval.topics import find_topic
 from shared.settings.outgoing import is_address
+from shared.views.topics import find_topic
 from web.access import check_people_shown, from_this_site
 from web.connected import clients, current_caller
 from web.forms import form_of

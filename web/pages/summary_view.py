@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from shared.documents.reports import Summary, SummaryClaim, SummaryMetadata
-from shared.documents.threads import Address
-from shared.documents.values import Citation, SentenceCitation
-from shared.domain.summaries.markdown import HEADINGS, OTHERS
-from shared.domain.summaries.models import Section
+from shared.models.reports import Summary, SummaryClaim, SummaryMetadata
+from shared.models.threads import Address
+from shared.models.values import Citation, SentenceCitation
+from shared.summaries.markdown import HEADINGS, OTHERS
+from shared.summaries.models import Section
 from web.formatting import STANCES, stance_shares, writer
 from web.pages.reading_view import ReadingView
 

@@ -5,13 +5,13 @@ from urllib.parse import urlencode
 
 import azure.functions as func
 
-from shared.clients.connections import Clients
+from shared.azure.connections import Clients
 from shared.core.ids import REPORT_ID
-from shared.documents.reports import Report, Summary
-from shared.documents.threads import Thread
-from shared.retrieval.conversation import threads_of_series
-from shared.retrieval.parameters import page_of
-from shared.retrieval.threads import cited_chunks, conversation_of, find_report, resolved_thread, summary_of
+from shared.models.reports import Report, Summary
+from shared.models.threads import Thread
+from shared.views.conversation import threads_of_series
+from shared.views.parameters import page_of
+from shared.views.threads import cited_chunks, conversation_of, find_report, resolved_thread, summary_of
 from web.connected import clients, current_caller
 from web.pages.thread_view import ThreadPageData, outline_values, thread_values
 from web.parameters import checked_id, id_of

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from shared.documents.readings import StoredReading
-from shared.documents.reports import Summary
-from shared.documents.threads import Chunk, Message
-from shared.documents.values import SentenceCitation
+from shared.models.readings import StoredReading
+from shared.models.reports import Summary
+from shared.models.threads import Chunk, Message
+from shared.models.values import SentenceCitation
 from web.pages.message_body import TextMark, marks_of_citation, marks_of_span
 from web.pages.summary_view import sentence_address
 

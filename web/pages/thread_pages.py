@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote
 
-from shared.retrieval.conversation import Placed
+from shared.views.conversation import Placed
 from web.formatting import writer
 from web.pages.message_body import MOST_CHARS
 from web.problems import bad_parameter

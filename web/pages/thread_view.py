@@ -5,21 +5,21 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from shared.documents.base import ProcessingStatus
-from shared.documents.reports import Report, Summary, SummaryStance
-from shared.documents.threads import Chunk, Message, Thread
-from shared.documents.values import SentenceCitation
-from shared.domain.consensus.mails import ENGLISH, UNKNOWN, language_of
-from shared.retrieval.conversation import (
+from shared.models.base import ProcessingStatus
+from shared.models.reports import Report, Summary, SummaryStance
+from shared.models.threads import Chunk, Message, Thread
+from shared.models.values import SentenceCitation
+from shared.reading.mails import ENGLISH, UNKNOWN, language_of
+from shared.summarization.record_flags import message_marks, title_marks
+from shared.views.conversation import (
     Placed,
     in_reading_order,
     placed_by_operator,
     series_of,
     versions_in_thread,
 )
-from shared.retrieval.parameters import page_of
-from shared.retrieval.read_models import AnswerElsewhere
-from shared.summarization.record_flags import message_marks, title_marks
+from shared.views.parameters import page_of
+from shared.views.read_models import AnswerElsewhere
 from web.formatting import writer
 from web.pages.message_body import Block, body_blocks, is_cut, marks_of_span
 from web.pages.reading_view import QuotePlaces, names_of, reading_view

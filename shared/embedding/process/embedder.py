@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from shared.clients.telemetry.metrics import pipeline_metrics
+from shared.azure.telemetry.metrics import pipeline_metrics
 from shared.core.concurrency import batches_of
 from shared.core.errors import (
     EncoderCrashError,

@@ -14,7 +14,7 @@ import numpy as np
 import psutil
 import pytest
 
-from shared.clients.classify import classify
+from shared.azure.classify import classify
 from shared.core.errors import (
     EncoderCrashError,
     EncoderMemoryError,

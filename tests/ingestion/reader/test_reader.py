@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from shared.clients.blobs import ARCHIVES_CONTAINER
-from shared.clients.connections import Clients
-from shared.domain.mail.models import Share
-from shared.domain.threading.prepared_message import PreparedMessage
+from shared.azure.blobs import ARCHIVES_CONTAINER
+from shared.azure.connections import Clients
 from shared.ingestion import archive_reader
 from shared.ingestion import archive_reader as module
 from shared.ingestion.archive_reader import LARGEST_COPY, Reader, ReaderPool, opened_archive
 from shared.ingestion.archive_source import BlobPath
 from shared.ingestion.errors import ReaderDiedError, ReaderStuckError, UnreadableArchiveError
 from shared.ingestion.reader_process import BATCH, Batch, read_batches
+from shared.mail.models import Share
+from shared.threading.prepared_message import PreparedMessage
 from tests.stages.mail_in import mail
 from tests.support.cloud import AppCloud
 from tests.support.services import ROOT, RunningService

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from shared.domain.mail.mbox import read_archive
-from shared.domain.mail.models import RawMessage
 from shared.ingestion.archive_members import SkippedMember, check_archive, detect_format, open_members
 from shared.ingestion.errors import ArchiveError, CorruptArchiveError, UnsupportedArchiveError
 from shared.ingestion.unpacked_streams import UnpackLimits, safe_filename
+from shared.mail.mbox import read_archive
+from shared.mail.models import RawMessage
 from tests.ingestion.unpacking.files import eml, mbox, saved, tar_bytes, zip_bytes
 from tests.support.mail_data import WHY_SKIPPED, data_folder
 

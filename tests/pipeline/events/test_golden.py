@@ -12,25 +12,15 @@ from typing import Any
 
 import pytest
 
+from shared.chunking.chunker import Strategy
 from shared.core import ids
 from shared.core.errors import ClassifiedError, ErrorKind
-from shared.documents.records import FailureRecord
-from shared.documents.reports import Report, Summary
-from shared.documents.sources import Archive
-from shared.documents.threads import Chunk, Message
-from shared.documents.values import Citation, SummaryType
-from shared.domain.chunking.chunker import Strategy
-from shared.domain.summaries.digest_scopes import parse_scope
-from shared.pipeline import event_builders
-from shared.pipeline import event_types as data
-from shared.pipeline.delivery import Delivery
-from shared.pipeline.event_types import EventData
-from shared.pipeline.events import CATALOGUE, Event, parse_event
-from shared.pipeline.failures import failure_record
-from shared.pipeline.topology import ORCHESTRATION, REPORTING, STAGES, StageRow
-from shared.settings.app import Settings
-from shared.summarization.digests import announcement as digest_complete
-from shared.upkeep.due_documents import (
+from shared.models.records import FailureRecord
+from shared.models.reports import Report, Summary
+from shared.models.sources import Archive
+from shared.models.threads import Chunk, Message
+from shared.models.values import Citation, SummaryType
+from shared.operations.due_documents import (
     ARCHIVES,
     CHUNKS,
     MESSAGES,
@@ -39,7 +29,17 @@ from shared.upkeep.due_documents import (
     Policy,
     RetryReason,
 )
-from shared.upkeep.requeue import rebuild_events
+from shared.operations.requeue import rebuild_events
+from shared.pipeline import event_builders
+from shared.pipeline import event_types as data
+from shared.pipeline.delivery import Delivery
+from shared.pipeline.event_types import EventData
+from shared.pipeline.events import CATALOGUE, Event, parse_event
+from shared.pipeline.failures import failure_record
+from shared.pipeline.topology import ORCHESTRATION, REPORTING, STAGES, StageRow
+from shared.settings.app import Settings
+from shared.summaries.digest_scopes import parse_scope
+from shared.summarization.digests import announcement as digest_complete
 from stages import chunking
 from stages.failures import ledger_record
 from tests.support.documents import new_archive, new_chunk, new_message, new_report, new_summary

@@ -8,12 +8,12 @@ from email.message import EmailMessage
 
 import pytest
 
-from shared.clients.access import ANYBODY, Caller
-from shared.clients.cosmos.session import Session
+from shared.azure.access import ANYBODY, Caller
+from shared.azure.cosmos.session import Session
 from shared.core.ids import address_key, subscription_id
 from shared.core.runtime import Runtime
-from shared.documents.reports import Cadence, Report, Subscription, Topic, TopicKind
-from shared.documents.sources import Source
+from shared.models.reports import Cadence, Report, Subscription, Topic, TopicKind
+from shared.models.sources import Source
 from shared.publishing.subscriptions import (
     MAX_ATTEMPTS,
     MAX_OPEN,
@@ -104,7 +104,7 @@ async def test_a_digest_tells_what_is_new_once_and_how_to_end_it(
         assert await run(place, hours=2) == 1
         digest = server.got[1]
         plain, rich = words(digest)
-        assert digest["Subject"] == "1 report on the list list"
+        assert digest["DocumentRef"] == "1 report on the list list"
         for said in (plain, rich):
             assert "TLS" in said
             assert "https://lists.example.org/threads/" in said

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shared.documents.reports import Cadence, Subscription, Topic, TopicKind
+from shared.models.reports import Cadence, Subscription, Topic, TopicKind
 from shared.publishing.mails import (
     LinkPurpose,
     confirmation,

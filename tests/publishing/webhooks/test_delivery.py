@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from shared.clients.cosmos.session import Patch, Session
-from shared.clients.outbound import AddressPolicy
+from shared.azure.cosmos.session import Patch, Session
+from shared.azure.outbound import AddressPolicy
 from shared.core.times import stored_time
-from shared.documents.reports import Report
+from shared.models.reports import Report
 from shared.publishing.webhooks import MAX_ATTEMPTS, TIMEOUT_SECONDS, deliver_due
 from tests.publishing.webhooks.receivers import SECRET, hook, published, receiving, reporting
 from tests.stages.mail_in import MailIn

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from shared.clients.connections import Clients
+from shared.azure.connections import Clients
 from shared.core.errors import TransientError
+from shared.operations.housekeeping import CHORES
 from shared.publishing.webhooks import SLOT_SECONDS, deliver_and_wake, wake_for_next_delivery
-from shared.upkeep.housekeeping import CHORES
 from tests.publishing.webhooks.receivers import Receiver, hook, published, receiving, reporting
 from tests.stages.mail_in import MailIn
 from tests.support.clock import with_clock

@@ -3,9 +3,9 @@
 import asyncio
 from typing import Any
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.documents.queries.named_query import NO_ENTRY, NamedQuery
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.models.queries.named_query import NO_ENTRY, NamedQuery
 from shared.settings.app import Settings
 from tests.support.index_rows import indexed
 

@@ -18,17 +18,17 @@ from typing import Any
 
 import pytest
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.core.ids import removal_id
-from shared.documents.queries.named_query import NamedQuery
-from shared.documents.sources import Archive, Removal
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
+from shared.models.queries.named_query import NamedQuery
+from shared.models.sources import Archive, Removal
+from shared.operations.deadletters.diagnosis import diagnosed_letters
 from shared.pipeline.event_builders import archive_ingested
 from shared.pipeline.events import Event
 from shared.pipeline.topology import QUEUES
 from shared.summarization.digests import refresh_due
-from shared.upkeep.deadletters.diagnosis import diagnosed_letters
 from tests.support.cloud import frozen, wait_for
 from tests.support.services import ROOT
 from tests.system.chaos.end_state import QUERIES, end_state

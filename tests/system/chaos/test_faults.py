@@ -20,14 +20,14 @@ from pathlib import Path
 
 import pytest
 
-from shared.clients.connections import Clients
+from shared.azure.connections import Clients
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
+from shared.operations.deadletters.diagnosis import diagnosed_letters
+from shared.operations.integrity.checks import Finding
+from shared.operations.integrity.run import VerifyOptions, verify
+from shared.operations.oversight.status import SystemStatus, read_status
 from shared.pipeline.topology import QUEUES
 from shared.settings.app import load_settings
-from shared.upkeep.deadletters.diagnosis import diagnosed_letters
-from shared.upkeep.integrity.checks import Finding
-from shared.upkeep.integrity.run import VerifyOptions, verify
-from shared.upkeep.oversight.status import SystemStatus, read_status
 from tests.support.cloud import frozen, wait_for
 from tests.support.services import ROOT
 from tests.system.chaos.test_chaos import PASSING, digests_are_made, is_complete, upload

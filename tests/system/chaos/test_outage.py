@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from shared.clients.connections import Clients
+from shared.azure.connections import Clients
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
-from shared.upkeep.oversight.status import read_status
+from shared.operations.oversight.status import read_status
 from tests.support.cloud import wait_for
 from tests.system.chaos.test_chaos import PASSING, ask, is_complete, upload
 from tests.system.chaos.world import HOSTS, World, world

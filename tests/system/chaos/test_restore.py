@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from azure.storage.blob import BlobServiceClient
 
-from shared.clients.blobs import ARCHIVES_CONTAINER
+from shared.azure.blobs import ARCHIVES_CONTAINER
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from tests.support.cloud import wait_for
 from tests.support.services import ROOT
@@ -30,7 +30,7 @@ pytestmark = [
     pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model"),
 ]
 RUNBOOK = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8").partition("### Disaster recovery")[2]
-PROVISION = "python -m shared.upkeep.provisioning"
+PROVISION = "python -m shared.operations.provisioning"
 VERIFY, REPAIR = "python -m ops verify --recent", "python -m ops verify --repair --recent"
 DAMAGED = 3
 

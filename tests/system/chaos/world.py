@@ -19,8 +19,8 @@ from azure.storage.blob import BlobServiceClient
 
 from localcloud import LocalCloud
 from localcloud.testing import Faults
+from shared.operations.provisioning import provision
 from shared.settings.app import Settings, load_settings
-from shared.upkeep.provisioning import provision
 from tests.support.cloud import SERVICEBUS_CONFIG, wait_for
 from tests.support.services import ROOT, RunningService, start_service
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared.clients.cosmos.session import Session
+from shared.azure.cosmos.session import Session
 from shared.core.ids import scope_id, thread_id
-from shared.documents.reports import Report, Summary, TokenAccount
-from shared.domain.summaries.citations import verify_stored
+from shared.models.reports import Report, Summary, TokenAccount
 from shared.pipeline.event_types import SummarizationRequested
+from shared.summaries.citations import verify_stored
 from stages.reporting import REPORTING
 from stages.summarization import SUMMARIZATION
 from tests.stages.mail_in import archive_of, mail, mail_in

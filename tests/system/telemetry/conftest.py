@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.trace import SpanKind
 
-from shared.clients.telemetry.metrics import METRICS, MetricKind, Metrics
+from shared.azure.telemetry.metrics import METRICS, MetricKind, Metrics
 from tests.support.receiver import Receiver, receiving
 
 QUIET = ("STATSBEAT_DISABLED_ALL", "SDKSTATS_DISABLED", "CONTROLPLANE_DISABLED")

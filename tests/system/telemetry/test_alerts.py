@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from shared.clients.calls import Calls
-from shared.clients.telemetry.metrics import METRICS, SweepMetrics
+from shared.azure.calls import Calls
+from shared.azure.telemetry.metrics import METRICS, SweepMetrics
 from shared.pipeline.topology import STAGES
 from tests.infra.kql_engine import KqlError, Rows, run_kql
 from tests.infra.plans import of_type
 from tests.infra.test_dashboards import KQL, condition, query_alerts
+from tests.operations.sweep.environment import SweepPlace, sweep_place
 from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 from tests.system.telemetry.conftest import Sender
 from tests.system.telemetry.tables import azure_metric, tables_of
-from tests.upkeep.sweep.environment import SweepPlace, sweep_place
 
 UNITS = {"D": 86_400, "H": 3600, "M": 60}
 STUCK = "retry_job_stuck_documents"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from azure.servicebus import ServiceBusClient, ServiceBusMessage, ServiceBusSubQueue
 
-from shared.clients.telemetry.metrics import METRICS
+from shared.azure.telemetry.metrics import METRICS
 from tests.ops.commands import run_command, write_settings
 from tests.stages.mail_in import mail
 from tests.support.app import RunningApp, running_app
@@ -207,7 +207,7 @@ def test_the_metrics_of_the_stages_arrive_with_the_labels_of_the_list(
 
 @pytest.mark.requirement("R-902")
 def test_the_lengths_of_the_queues_arrive(app: RunningApp) -> None:
-    keep_house(app)
+    run_housekeeping(app)
 
     found = wait_for(
         lambda: app.receiver.ask("/api/metrics/queue_depth")["metrics"], what="the queues' lengths"
@@ -313,7 +313,7 @@ def _secret(app: RunningApp) -> str:
     return app.settings.SERVICEBUS_CONNECTION.get_secret_value()
 
 
-def keep_house(app: RunningApp) -> None:
+def run_housekeeping(app: RunningApp) -> None:
     """As the timer does."""
     _post(app.host.addresses["http"] + "/admin/functions/housekeeping", b'{"input": ""}', 202)
 

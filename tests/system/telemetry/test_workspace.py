@@ -3,7 +3,7 @@
 import pytest
 from opentelemetry.trace import SpanKind, set_span_in_context
 
-from shared.clients.telemetry.spans import NoSpansError, ReceivedSpans, WorkspaceSpans, span_store
+from shared.azure.telemetry.spans import NoSpansError, ReceivedSpans, WorkspaceSpans, span_store
 from tests.system.telemetry.conftest import Sender
 from tests.system.telemetry.query_api import WORKSPACE, query_api
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from shared.clients.connections import Clients
+from shared.azure.connections import Clients
 from shared.core.errors import EncoderStartError
 from shared.embedding.factory import embedder
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER, Manifest
-from shared.upkeep.oversight import dependencies
-from shared.upkeep.oversight.dependencies import DiskFullError, check_dependencies, check_disks
-from shared.upkeep.provisioning import provision
+from shared.operations.oversight import dependencies
+from shared.operations.oversight.dependencies import DiskFullError, check_dependencies, check_disks
+from shared.operations.provisioning import provision
 from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 from tests.web.site import Site
@@ -164,7 +164,7 @@ async def test_what_was_not_made_is_named_with_what_to_do(
 ) -> None:
     says = await checks(cloud, bus_service, made=False)
     assert (says["search"] or "").startswith("the index ")
-    assert (says["search"] or "").endswith("`python -m shared.upkeep.provisioning`")
+    assert (says["search"] or "").endswith("`python -m shared.operations.provisioning`")
     assert "\n" not in (says["search"] or "")
     assert says["cosmos"]
 

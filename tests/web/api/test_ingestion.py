@@ -12,13 +12,13 @@ from urllib.parse import quote
 
 import pytest
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
-from shared.documents.sources import Source
-from shared.pipeline.lifecycle.archives import archive_removing
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.models.sources import Source
+from shared.operations.provisioning import provision
+from shared.pipeline.state.archives import mark_deleting
 from shared.pipeline.topology import STAGES
 from shared.settings.app import Settings
-from shared.upkeep.provisioning import provision
 from tests.ingestion.unpacking.files import mbox, zip_bytes
 from tests.support.cloud import AppCloud, servicebus_connection, wait_for
 from tests.support.documents import CREATED
@@ -560,7 +560,7 @@ async def _mark_as_being_deleted(settings: Settings, archive_id: str) -> None:
     """As a deletion does first of all; this one does not go on, so that nothing has to be timed."""
     connected = await Clients.connect(settings)
     try:
-        assert await archive_removing(connected.store, archive_id, Session())
+        assert await mark_deleting(connected.store, archive_id, Session())
     finally:
         await connected.close()
 

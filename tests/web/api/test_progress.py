@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from shared.clients.cosmos.session import Patch, Session
-from shared.documents.sources import Archive
-from shared.documents.threads import Chunk, Thread
+from shared.azure.cosmos.session import Patch, Session
+from shared.models.sources import Archive
+from shared.models.threads import Chunk, Thread
 from shared.pipeline.events import Event
 from shared.pipeline.progress import ArchiveProgress, archive_progress
 from shared.pipeline.readiness import ready_thread

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared.upkeep.provisioning import provision
+from shared.operations.provisioning import provision
 from tests.support.cloud import AppCloud, servicebus
 from tests.support.host import Host, running_host
 from tests.support.services import ROOT, RunningService

@@ -4,8 +4,8 @@ import asyncio
 import uuid
 from typing import Any
 
-from shared.clients.connections import Clients
-from shared.clients.cosmos.session import Session
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
 from shared.settings.app import load_settings
 from tests.support.documents import CREATED, new_archive, new_chunk, new_message
 from tests.support.host import Host

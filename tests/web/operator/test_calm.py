@@ -3,8 +3,8 @@
 import asyncio
 from datetime import timedelta
 
-from shared.clients.connections import Clients
-from shared.upkeep.oversight.status import SystemStatus, read_status
+from shared.azure.connections import Clients
+from shared.operations.oversight.status import SystemStatus, read_status
 from tests.web.site import Site
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.documents.sources import Archive
+from shared.models.sources import Archive
 from shared.pipeline.progress import ArchiveProgress, StageProgress
 from shared.pipeline.topology import STAGES
 from tests.stages.mail_in import archive_of

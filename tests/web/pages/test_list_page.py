@@ -5,8 +5,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from shared.documents.readings import ShownOpenCall
-from shared.documents.threads import Address
+from shared.models.readings import ShownOpenCall
+from shared.models.threads import Address
 from tests.web.open_call import SOURCE, upload_open_call
 from tests.web.pages.test_pages import page
 from tests.web.site import Site

@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.documents.reports import SummaryStance
-from shared.documents.threads import Message
-from shared.retrieval.conversation import in_reading_order
+from shared.models.reports import SummaryStance
+from shared.models.threads import Message
+from shared.views.conversation import in_reading_order
 from tests.support.properties import STEADY
 from tests.web.markup import Page, check, parsed
 from tests.web.pages.test_thread_page import ID, message, summary, thread

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from localcloud.testing import Faults
-from shared.documents.values import rejoined
+from shared.models.values import rejoined
 from tests.support.cloud import AppCloud
 from tests.support.host import Answer
 from tests.web.markup import Page, check

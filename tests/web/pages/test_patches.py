@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from shared.documents.threads import Message
+from shared.models.threads import Message
 from tests.web.markup import Page, check
 from tests.web.pages.test_thread_page import message, summary, thread
 from web.pages.message_body import Block, TextMark, body_blocks

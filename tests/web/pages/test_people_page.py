@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 import azure.functions as func
 import pytest
 
-from shared.clients import connections
+from shared.azure import connections
 from shared.core.ids import person_id
-from shared.documents.readings import ShownOutcome
-from shared.documents.reports import Report
-from shared.documents.values import ConsensusBasis, Genre, OutcomeKind, Tier
-from shared.domain.mail.masking import masked
+from shared.mail.masking import masked
+from shared.models.readings import ShownOutcome
+from shared.models.reports import Report
+from shared.models.values import ConsensusBasis, Genre, OutcomeKind, Tier
 from shared.settings.app import settings
 from tests.web.markup import check
 from tests.web.pages.test_pages import page

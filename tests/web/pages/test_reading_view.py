@@ -4,10 +4,10 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from shared.core.ids import person_id
-from shared.documents.readings import StoredReading
-from shared.documents.reports import Report, Summary
-from shared.documents.values import Fate, SummaryType
-from shared.retrieval.topics import stands_of
+from shared.models.readings import StoredReading
+from shared.models.reports import Report, Summary
+from shared.models.values import Fate, SummaryType
+from shared.views.topics import stands_of
 from tests.web.markup import parsed
 from web.pages.reading_view import QuotePlaces, ReadingView, call_state, reading_view
 from web.pages.summary_view import shown_summary

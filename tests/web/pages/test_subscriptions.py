@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import azure.functions as func
 import pytest
 
-from shared.clients import connections
+from shared.azure import connections
 from shared.publishing.mails import LinkPurpose, token_of
 from shared.settings.app import settings
 from tests.publishing.email.mail_server import MailServer, mail_server

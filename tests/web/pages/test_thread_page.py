@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from shared.documents.reports import Report, Summary, SummaryClaim, SummaryStance
-from shared.documents.threads import Address, Chunk, Message, Thread
-from shared.documents.values import Citation
-from shared.domain.mail.segments import NormalizedBody, segment
-from shared.retrieval.read_models import AnswerElsewhere
+from shared.mail.segments import NormalizedBody, segment
+from shared.models.reports import Report, Summary, SummaryClaim, SummaryStance
+from shared.models.threads import Address, Chunk, Message, Thread
+from shared.models.values import Citation
+from shared.views.read_models import AnswerElsewhere
 from tests.support.documents import CREATED
 from tests.web.markup import Page, check
 from web.pages.thread_pages import MESSAGES_A_PAGE

@@ -1,0 +1,229 @@
+"""Takes chosen dead letters out of a queue: acts on them first (sends or archives), then completes them.
+
+    receive -> act (send it, or archive it) -> note it in the journal -> complete
+
+Service Bus chooses the order. The mover keeps the others locked until the chosen ones are completed.
+"""
+
+import logging
+import math
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, timedelta
+from typing import TYPE_CHECKING
+
+from shared.azure.servicebus.bus import Bus
+from shared.azure.servicebus.dead_letters import (
+    REQUEUED_BY,
+    REQUEUED_FROM,
+    MessageCopy,
+    peek_all,
+    sequence_number,
+)
+from shared.core.ids import resubmitted_id
+from shared.core.lazy_import import lazy
+from shared.core.runtime import Runtime
+
+if TYPE_CHECKING:
+    from azure.servicebus import ServiceBusReceivedMessage, exceptions
+    from azure.servicebus.aio import ServiceBusReceiver, ServiceBusSender
+    from azure.servicebus.amqp import AmqpAnnotatedMessage
+else:
+    exceptions = lazy("azure.servicebus.exceptions")
+
+BURST_SECONDS = 0.25  # a larger rate is sent in bursts of this length, so that batches pay off
+LARGEST_BURST = 100
+LONGEST_SLEEP = 0.5  # then it looks whether it was stopped
+
+
+class RateLimiter:
+    """`rate` a second; None is as fast as it goes."""
+
+    def __init__(
+        self, rate: float | None, runtime: Runtime, *, stopped: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.rate, self._runtime, self._stopped = rate, runtime, stopped
+        self._burst = LARGEST_BURST if rate is None else max(1, min(LARGEST_BURST, int(rate * BURST_SECONDS)))
+        self._tokens, self._filled = float(self._burst), runtime.monotonic()
+
+    async def take(self, wanted: int) -> int:
+        """Wait until some may go; how many, from one up to `wanted`. 0 when the operation was stopped."""
+        share = min(wanted, self._burst)
+        if self.rate is None:
+            return share
+        while (missing := share - self._filled_tokens(self.rate)) > 0:
+            if self._stopped():
+                return 0
+            await self._runtime.sleep(min(LONGEST_SLEEP, missing / self.rate))
+        self._tokens -= share
+        return share
+
+    def _filled_tokens(self, rate: float) -> float:
+        before, self._filled = self._filled, self._runtime.monotonic()
+        self._tokens = min(float(self._burst), self._tokens + (self._filled - before) * rate)
+        return self._tokens
+
+
+log = logging.getLogger(__name__)
+Letters = Sequence["ServiceBusReceivedMessage"]
+Act = Callable[[Letters], Awaitable[Mapping[int, str]]]
+"""Deals with them; the numbers of those that it cannot deal with, and why. They stay dead letters."""
+Note = Callable[[Sequence[int]], Awaitable[None]]
+
+LARGEST_BATCH = 100
+BATCH_SECONDS = 2  # a slow pace takes no more at once than it can do in this time
+WAIT_SECONDS = 2.0
+LOCK_MARGIN = timedelta(seconds=1)
+
+
+@dataclass
+class OperationObserver:
+    step: Callable[[str], None] = lambda _name: None
+    planned: Callable[[int], None] = lambda _total: None
+    progress: Callable[[int], None] = lambda _done: None  # over all queues
+    waiting: Callable[[int], None] = lambda _left: None
+    stopped: Callable[[], bool] = lambda: False
+
+
+@dataclass
+class Mover:
+    bus: Bus
+    queue: str
+    runtime: Runtime
+    pace: RateLimiter
+    watch: OperationObserver
+    patience: float  # seconds to wait for letters that another holds locked
+    act: Act
+    note: Note
+    left: set[int]  # not completed yet
+    acted: set[int]  # by this run, or noted by an earlier one
+    gone: set[int] = field(default_factory=set)  # somebody else took them
+    refused: dict[int, str] = field(default_factory=dict)
+    completed: int = 0  # over all queues
+    _locked: dict[int, "ServiceBusReceivedMessage"] = field(default_factory=dict)
+    _waiting_since: float | None = None
+
+    async def move(self) -> None:
+        rate = self.pace.rate
+        most = LARGEST_BATCH if rate is None else min(LARGEST_BATCH, math.ceil(rate * BATCH_SECONDS))
+        async with self.bus.dead_letters(self.queue) as receiver:
+            try:
+                while self.left and not self.watch.stopped():
+                    async with self.bus.measured("receive"):
+                        batch = await receiver.receive_messages(
+                            max_message_count=most, max_wait_time=WAIT_SECONDS
+                        )
+                    self.watch.step("received")
+                    self._locked |= {sequence_number(letter): letter for letter in batch}
+                    if batch:
+                        self._waiting_since = None
+                        await self._work_off(receiver, batch)
+                    elif not await self._may_still_come():
+                        return
+            finally:
+                await self._release(receiver)
+
+    async def _work_off(self, receiver: "ServiceBusReceiver", batch: Letters) -> None:
+        chosen = [letter for letter in batch if sequence_number(letter) in self.left]
+        await self._complete(receiver, [one for one in chosen if sequence_number(one) in self.acted])
+        waiting = [letter for letter in chosen if sequence_number(letter) not in self.acted]
+        while waiting and not self.watch.stopped():
+            granted = await self.pace.take(len(waiting))
+            some = [letter for letter in waiting[:granted] if self._lock_holds(letter)]
+            waiting = waiting[granted:]  # one whose lock has ended comes again
+            if not some:
+                continue
+            self.watch.step("taken")
+            refused = await self.act(some)
+            self.watch.step("acted")
+            done = [letter for letter in some if sequence_number(letter) not in refused]
+            numbers = [sequence_number(letter) for letter in done]
+            await self.note(numbers)
+            self.watch.step("noted")
+            self.acted.update(numbers)
+            self.refused |= refused
+            self.left -= set(refused)
+            await self._complete(receiver, done)
+
+    async def _complete(self, receiver: "ServiceBusReceiver", letters: Letters) -> None:
+        for letter in letters:
+            number = sequence_number(letter)
+            del self._locked[number]
+            try:
+                async with self.bus.measured("complete", writes=True):
+                    await receiver.complete_message(letter)
+            except exceptions.MessageLockLostError:
+                # It comes again, and is only completed then.
+                log.info("the lock of dead letter %d was lost before it was completed", number)
+                continue
+            self.left.discard(number)
+            self.completed += 1
+            self.watch.step("completed")
+        self.watch.progress(self.completed)
+
+    async def _may_still_come(self) -> bool:
+        """What we wait for may be gone, or another holds its lock, which will run out."""
+        remaining, last = set[int](), max(self.left)
+        async for letter in peek_all(self.bus, self.queue, start=min(self.left)):
+            if letter.sequence_number > last:
+                break
+            remaining.add(letter.sequence_number)
+        self.gone |= self.left - remaining - self.acted
+        self.left &= remaining
+        if not self.left:
+            return False
+        now = self.runtime.monotonic()
+        self._waiting_since = self._waiting_since or now
+        self.watch.waiting(len(self.left))
+        return now - self._waiting_since < self.patience
+
+    def _lock_holds(self, letter: "ServiceBusReceivedMessage") -> bool:
+        until = letter.locked_until_utc
+        return until is not None and until.replace(tzinfo=UTC) - self.runtime.now() > LOCK_MARGIN
+
+    async def _release(self, receiver: "ServiceBusReceiver") -> None:
+        for letter in filter(self._lock_holds, self._locked.values()):
+            try:
+                await receiver.abandon_message(letter)
+            except exceptions.ServiceBusError as error:
+                # Its lock ends by itself; the reason we stop for must not be hidden by this.
+                log.info("a held dead letter is released by the end of its lock: %s", error)
+                return
+
+
+Resubmission = tuple[int, str | None, MessageCopy]
+"""The sequence number, the original message id, and the message."""
+
+
+async def send_again(
+    sender: "ServiceBusSender", queue: str, operation: str, letters: Iterable[Resubmission]
+) -> dict[int, str]:
+    """Send them; the numbers of those that cannot be sent, and why."""
+    refused: dict[int, str] = {}
+    together: dict[int, AmqpAnnotatedMessage] = {}
+    for number, original, copy in letters:
+        more = {REQUEUED_BY: operation, **({REQUEUED_FROM: original} if original else {})}
+        message = copy.outgoing(resubmitted_id(operation, queue, number, original), more)
+        if copy.travels_alone:
+            await _send(sender, {number: message}, refused)
+        else:
+            together[number] = message
+    if together:
+        await _send(sender, together, refused)
+    return refused
+
+
+async def _send(
+    sender: "ServiceBusSender", messages: "dict[int, AmqpAnnotatedMessage]", refused: dict[int, str]
+) -> None:
+    """Send them in one batch, which is accepted as a whole or not at all; halved where it is too large."""
+    numbers, content = list(messages), list(messages.values())
+    try:
+        await sender.send_messages(content if len(content) > 1 else content[0])
+    except (exceptions.MessageSizeExceededError, ValueError, TypeError) as error:
+        if len(numbers) == 1:
+            refused[numbers[0]] = " ".join(str(error).split())
+            return
+        half = len(numbers) // 2
+        for part in (numbers[:half], numbers[half:]):
+            await _send(sender, {number: messages[number] for number in part}, refused)

@@ -1,0 +1,228 @@
+"""A position that the model claims: whose words, which way they point, and what they answer.
+
+An agreement supports what it answers. It is of the proposition only where its place leads there. In answer to
+somebody with a side it takes that side, and elsewhere it is of something else.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from shared.model_reading.answer import ClaimedPosition
+from shared.model_reading.evidence import LocatedQuote
+from shared.model_reading.numbered import person_number
+from shared.model_reading.polarity import Polarity, judgment, leaning, outright, polarity
+from shared.model_reading.words import TELLING, stems
+from shared.models.values import PositionStance
+from shared.reading import cues
+from shared.reading.linked_thread import LinkedThread, display_name
+from shared.reading.mails import OwnSentence, fold
+from shared.reading.proposal import Proposal, find_proposal
+from shared.reading.stance_cues import DOUBTS, OPPOSES, OWN_DOUBTS
+from shared.reading.stances import WHOLE, accepts, cue_of, is_partial, kind_of_support
+
+_SAME = {PositionStance.SUPPORT: Polarity.FOR, PositionStance.OPPOSE: Polarity.AGAINST}
+_CONTRARY = {PositionStance.SUPPORT: Polarity.AGAINST, PositionStance.OPPOSE: Polarity.FOR}
+_OTHER = {PositionStance.SUPPORT: PositionStance.OPPOSE, PositionStance.OPPOSE: PositionStance.SUPPORT}
+_TURNS = re.compile(
+    r"(?:n't|\b(?:not|never|no longer|cannot|nor|neither|hardly|without|nobody|no one|unless|if|whether|who|"
+    r"he|she|they|rather than|instead of|pretend|claims?|said|says))(?:\W+(?!but\b)[\w'-]+){0,6}\W*$"
+)
+"""Words before a quote that turn what it says: a negation, a condition, somebody else's view."""
+_OWN_VIEW = re.compile(r"\b(?:i|i'm|i'd|i've|we|my|our|me|us|imo|imho)\b|^\W{0,4}[+-]\s?1\b")
+_VOTE = re.compile(r"^\W{0,4}[+-]\s?1\b")
+_BARE = re.compile(
+    r"^\W{0,4}(?:(?:and|so|well|oh|ah|hm+|heh|but|however|yeah|thanks?)\W+)*(?:\+\s?1|yes|yep|yeah|yup|right|"
+    r"true|exactly|indeed|agreed?|i (?:\w+ )?agree|fair enough|good point|correct|sure|absolutely|definitely|"
+    r"ok(?:ay)?|you(?:'re| are) right|same here|me too|(?:that )?makes sense|good idea|sounds good|ditto|"
+    r"no(?:pe)?|i (?:\w+ )?disagree|disagree[ds]?|ack|.{0,60}\bis right\b|"
+    r".{0,40}\bi (?:\w+ )?(?:dis)?agree with (?:you|that|this|him|her|them|\w+ (?:that|here))\b)(?:\W|$)"
+)
+"""An answer that says yes or no, and not to what."""
+_NAMES_IT = re.compile(
+    rf"{WHOLE.pattern}|\b(?:text|section|solution|option|tool|page|topic|assignment|branch|code points?|"
+    rf"requirement\w*)\b"
+)
+_GRANTS = re.compile(
+    r"^\W{0,4}(?:while |although |though )?(?:i|we) (?:\w+ )?agree that\b.{0,200}[,;] (?:but|however)\b"
+)
+_ASKS_WITH_A_VIEW = re.compile(
+    r"\b(?:why|what's the (?:use|point)|\w+n't|really|how about|i (?:think|would|mean|don't))\b|[+-]\s?1"
+)
+_ARGUES = re.compile(
+    r"\b(?:should|must|need|needs|rather|would|could|can|may|if|let's|please|i (?:think|believe|suggest|"
+    r"feel)|will|done|fixed|but|however|instead|not?|n't|why|more|less|cost\w*|require\w*|suggest\w*|"
+    r"assum\w+|belong\w*|error|tested|important|hesita\w+)\b|n't\b"
+)
+"""Words without which nothing is argued, where none judges either."""
+_FEW = 3
+_CLOSE = 300
+"""Letters of a quote's end that the words below it answer."""
+
+
+@dataclass
+class Stands:
+    """What the positions of a thread are held against."""
+
+    thread: LinkedThread
+    proposing: frozenset[int]
+    """The mails that put what is spoken of, by number."""
+    proposers: frozenset[str]
+    matter: frozenset[str] = frozenset()
+    """Stems of the words that put it."""
+    sides: Mapping[str, PositionStance] = field(default_factory=dict)
+    """Who stands where, as far as that is known or claimed."""
+
+    def refusal(self, claimed: ClaimedPosition, located: LocatedQuote | None) -> str:
+        """Why a position is not shown; empty where it may be."""
+        if located is None:
+            return "the quote is not in the mail's own words"
+        if not names(claimed.person, located, self.thread):
+            return "somebody else wrote the mail"
+        if claimed.stance not in _CONTRARY:
+            return ""
+        return self._contradicted(claimed, located)
+
+    def _contradicted(self, claimed: ClaimedPosition, located: LocatedQuote) -> str:
+        sentences = located.sentences
+        supports = claimed.stance is PositionStance.SUPPORT
+        causes: tuple[tuple[str, bool], ...] = (
+            (f"the words say the opposite of {claimed.stance.value}", _says_opposite(located, claimed)),
+            (
+                "the words grant a point, and go on against it",
+                supports and any(map(_grants, sentences)),
+            ),
+            ("the words report what others think", all(map(_is_report, sentences))),
+            ("what turns the words was cut off", bool(_TURNS.search(fold(located.left_off)))),
+            ("the words only ask", all(map(_only_asks, sentences))),
+            ("the words are a courtesy", all(map(_is_courtesy, sentences))),
+        )
+        found = next((why for why, applies in causes if applies), "")
+        return found or self._elsewhere(claimed.stance, sentences[0])
+
+    def _elsewhere(self, stance: PositionStance, sentence: OwnSentence) -> str:
+        """A bare yes or no is of what it answers."""
+        if not _BARE.search(sentence.folded) or _names_it(sentence):
+            return ""
+        answered = self.thread.answered(sentence)
+        if answered is None or answered in self.proposing:
+            return ""
+        person = self.thread.mails[answered].person
+        side = self.sides.get(person)
+        if person in self.proposers or person == self.thread.mails[sentence.mail].person:
+            return ""
+        disagrees = bool(re.search(r"\bdisagree|^\W{0,4}no(?:pe)?\b", sentence.folded))
+        if side is None or side in {PositionStance.PROPOSER, PositionStance.MIXED}:
+            return (
+                "" if _VOTE.search(sentence.folded) else "it agrees with something other than the proposition"
+            )
+        expected = side if not disagrees else _OTHER[side]
+        return "" if expected is stance else "it agrees with somebody who stands on the other side"
+
+    def is_explicit(self, claimed: ClaimedPosition, located: LocatedQuote) -> bool:
+        """Whether words say it, and not only an argument."""
+        if not claimed.is_explicit or claimed.stance is PositionStance.MIXED:
+            return claimed.is_explicit and claimed.stance is PositionStance.MIXED
+        says = _says_support if claimed.stance is PositionStance.SUPPORT else _says_opposition
+        return any(says(one) for one in located.sentences) and not (
+            claimed.stance is PositionStance.SUPPORT and self._is_aside(located.sentences[0])
+        )
+
+    def _is_aside(self, sentence: OwnSentence) -> bool:
+        """Agreement on a term or with a part; or praise under a quote that does not put the proposition."""
+        if sentence.folded.startswith("if ") or is_partial(sentence, cue_of(sentence)):
+            return True
+        praises = judgment(sentence.text) is Polarity.FOR or _BARE.search(sentence.folded)
+        if sentence.block < 0 or _names_it(sentence) or not praises or _VOTE.search(sentence.folded):
+            return False
+        above = self.thread.mail_of(sentence).mail.quotes[sentence.block].text[-_CLOSE:]
+        if self.thread.answered(sentence) not in self.proposing:
+            return True
+        return bool(self.matter) and not (stems(above) & self.matter)
+
+    def is_argued(self, located: LocatedQuote) -> bool:
+        """Whether an argument is there at all: something is wished, judged or doubted."""
+        return any(
+            _ARGUES.search(one.folded) or leaning(one.text) is not Polarity.OPEN for one in located.sentences
+        )
+
+
+@lru_cache(maxsize=8)
+def put_of(thread: LinkedThread) -> Proposal:
+    """What the rules take for the proposition: asked for once a thread, as it is looked for in all of it."""
+    return find_proposal(thread)
+
+
+def stands_of(
+    thread: LinkedThread,
+    put_in: Iterable[int],
+    proposers: Iterable[str],
+    sides: Mapping[str, PositionStance],
+    matter: str,
+) -> Stands:
+    put = put_of(thread)
+    return Stands(
+        thread,
+        frozenset({*put_in, *put.mails}),
+        frozenset({*proposers, *put.proposers}),
+        frozenset(stems(matter) - TELLING),
+        sides,
+    )
+
+
+def names(claimed: str, located: LocatedQuote, thread: LinkedThread) -> bool:
+    """Whether the person named is the one who wrote the mail: by id, address or name."""
+    mail = located.mail.mail
+    name = display_name(mail.name, mail.address)
+    identity = f"p{person_number(thread, located.mail)}"
+    known = {identity, mail.address, name, mail.name, f"{identity} {name}"}
+    return claimed.strip().lower() in {one.lower() for one in known}
+
+
+def _says_opposite(located: LocatedQuote, claimed: ClaimedPosition) -> bool:
+    """Outright, and nothing in it says the same."""
+    way = polarity if claimed.is_explicit else outright
+    ways = {way(one.text) for one in located.sentences} - {Polarity.OPEN}
+    says = _says_support if claimed.stance is PositionStance.SUPPORT else _says_opposition
+    return ways == {_CONTRARY[claimed.stance]} and not any(map(says, located.sentences))
+
+
+def _says_support(sentence: OwnSentence) -> bool:
+    way = leaning(sentence.text)
+    if way in {Polarity.FOR, Polarity.AGAINST}:
+        return way is Polarity.FOR
+    return bool(kind_of_support(sentence) or accepts(sentence) or cues.PROMISES.finds(sentence))
+
+
+def _says_opposition(sentence: OwnSentence) -> bool:
+    if leaning(sentence.text) is Polarity.AGAINST:
+        return True
+    if judgment(sentence.text) in {Polarity.AGAINST, Polarity.BOTH}:
+        return True
+    cued = any(cue.finds(sentence) for cue in (OPPOSES, DOUBTS, OWN_DOUBTS, cues.REJECTS))
+    return cued and outright(sentence.text) is not Polarity.FOR
+
+
+def _grants(sentence: OwnSentence) -> bool:
+    return bool(_GRANTS.search(sentence.folded)) and leaning(sentence.text) is not Polarity.FOR
+
+
+def _is_courtesy(sentence: OwnSentence) -> bool:
+    ways = {outright(sentence.text), judgment(sentence.text)}
+    return cues.THANKS.finds(sentence) and ways == {Polarity.OPEN} and not accepts(sentence)
+
+
+def _is_report(sentence: OwnSentence) -> bool:
+    return cues.REPORTED.finds(sentence) and not _OWN_VIEW.search(sentence.folded)
+
+
+def _only_asks(sentence: OwnSentence) -> bool:
+    """A question without a view of its writer's: "what's the use of it?" has one."""
+    if sentence.folded.rstrip("? ").endswith((", right", ", no", ", correct")):
+        return True
+    return sentence.asks and not _ASKS_WITH_A_VIEW.search(sentence.folded)
+
+
+def _names_it(sentence: OwnSentence) -> bool:
+    return bool(_NAMES_IT.search(sentence.folded)) and len(sentence.text.split()) > _FEW

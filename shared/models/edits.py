@@ -1,0 +1,98 @@
+"""Corrections and placements: what people decide about readings and threads."""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from shared.models.base import Document, Subdocument, UtcTime
+from shared.models.values import CorrectionKind, Genre, OutcomeKind, PositionStance
+
+
+class CorrectionAct(StrEnum):
+    MADE = "made"
+    REVOKED = "revoked"
+
+
+class SentencePlace(Subdocument):
+    """A sentence by its span in the message's body_normalized, and a hash of what stands there."""
+
+    start: int = Field(ge=0)
+    end: int = Field(gt=0)
+    digest: str
+
+
+class CorrectedValue(Subdocument):
+    """What holds instead; the kind says which field."""
+
+    stance: PositionStance | None = None
+    outcome: OutcomeKind | None = None
+    sentence: str = ""
+    genre: Genre | None = None
+
+
+class CorrectionEntry(Subdocument):
+    """Who did what, when and why."""
+
+    act: CorrectionAct
+    by: str
+    via: str
+    at: UtcTime
+    reason: str
+    value: CorrectedValue = CorrectedValue()
+
+
+class Correction(Document):
+    """It holds no text and no address of mails: so it outlives merges, and the deletion of an archive."""
+
+    container = "corrections"
+    partition_field = "message_key"
+
+    message_key: str
+    message_id: str
+    kind: CorrectionKind
+    value: CorrectedValue = CorrectedValue()
+    place: SentencePlace | None = None
+    revoked: bool = False
+    entries: list[CorrectionEntry] = Field(min_length=1)  # the last fifty
+
+    @property
+    def last(self) -> CorrectionEntry:
+        return self.entries[-1]
+
+
+class PlacementAct(StrEnum):
+    SPLIT = "split"
+    MOVED = "moved"
+    REATTACHED = "reattached"
+    UNDONE = "undone"
+
+
+class PlacementEntry(Subdocument):
+    """Who did what, when and why."""
+
+    act: PlacementAct
+    by: str
+    via: str
+    at: UtcTime
+    reason: str
+    thread_id: str  # where the message was until then
+    parent: str = ""
+
+
+class Placement(Document):
+    """The place that an operator gave a message. It outlives threads and archives as a Correction does."""
+
+    container = "placements"
+    partition_field = "source"
+
+    source: str
+    message_key: str
+    message_id: str
+    parent: str = ""  # the Message-ID that it goes under; empty where it begins a thread
+    revoked: bool = False
+    applied: bool = False  # whether the threads are as it says; else housekeeping repeats it
+    entries: list[PlacementEntry] = Field(min_length=1)  # the last fifty
+
+    @property
+    def last(self) -> PlacementEntry:
+        return self.entries[-1]

@@ -1,0 +1,177 @@
+"""Sources and their archives, and the operations that fetch and delete them."""
+
+from datetime import date
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from shared.models.base import Document, RetryableDocument, Subdocument, UtcTime, _Status
+from shared.models.values import Preset, RoleHolder, SourceProfile
+
+
+class SourceRole(Subdocument):
+    """Who decides on this list, and when: both days are part of the period, and either may be open."""
+
+    person: str  # an address
+    name: str = ""
+    role: str
+    from_: date | None = Field(default=None, alias="from")
+    until: date | None = None
+
+
+class Source(Document):
+    container = "sources"
+    key_field = "name"
+
+    name: str
+    source_type: str
+    url: str
+    enabled: bool = True
+    schedule: str | None = None
+    settings: dict[str, Any] = {}
+    preset: Preset = Preset.FREE  # in whose words decisions are read
+    roles: list[SourceRole] = []
+    readers: list[str] = []  # the groups that may read it, or "*" (shared/azure/access.py)
+    keep_days: int | None = None  # mails that are older go, a month at a time
+    archive_template: str = ""  # of the addresses of its mails in its own archive
+    cursor: dict[str, Any] = {}
+    last_fetch_at: UtcTime | None = None
+    last_fetch_error: str | None = None
+    last_success_at: UtcTime | None = None
+    next_fetch_at: UtcTime | None = None
+    lease_owner: str | None = None  # the operation that fetches, until then
+    lease_until: UtcTime | None = None
+
+    @property
+    def profile(self) -> SourceProfile:
+        """What its threads are read with. `settings.chairs` names chairs without a period."""
+        holders = [
+            RoleHolder(holder.person.lower(), holder.role.lower(), holder.from_, holder.until)
+            for holder in self.roles
+        ]
+        chairs = [RoleHolder(address.lower(), "chair") for address in self.settings.get("chairs", [])]
+        settings = self.settings
+        return SourceProfile(
+            self.preset,
+            (*holders, *chairs),
+            tuple(tuple(addresses) for addresses in settings.get("aliases", [])),
+            tuple(tuple(addresses) for addresses in settings.get("namesakes", [])),
+            settings.get("authserv_id", ""),
+            bool(settings.get("require_authenticated")),
+            tuple(address.lower() for address in settings.get("gateways", [])),
+            (settings.get("list_address") or "").lower(),
+            settings.get("list_id", "").lower(),
+        )
+
+
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$"
+
+
+class SourceType(StrEnum):
+    UPLOAD = "upload"
+    LOCAL = "local"
+    HTTP = "http"
+    RSYNC = "rsync"
+    IMAP = "imap"
+    INDEX = "index"  # a page that lists archives, such as pipermail's
+    PUBLIC_INBOX = "public-inbox"
+
+
+class ArchiveStatus(_Status):
+    PENDING = "pending"
+    PROCESSED = "processed"
+    FAILED = "failed"
+    FAILED_MAX_RETRIES = "failed_max_retries"
+
+
+class Archive(RetryableDocument):
+    container = "archives"
+    key_field = "archive_id"
+
+    archive_id: str
+    file_hash: str = Field(pattern=r"^[0-9a-f]{64}$")
+    file_size_bytes: int = Field(ge=0)
+    source: str
+    source_type: str = "upload"
+    source_url: str
+    format: str = "mbox"
+    ingestion_date: UtcTime
+    message_count: int = Field(default=0, ge=0)
+    skipped_count: int = Field(default=0, ge=0)
+    skipped: list[dict[str, Any]] = []  # the first of them, with place and reason
+    thread_count: int = Field(default=0, ge=0)
+    file_path: str
+    status: ArchiveStatus = ArchiveStatus.PENDING
+    removing: bool = False  # it is being deleted with everything derived: no stage goes on with it
+
+
+class OperationStatus(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class FetchedArchive(Subdocument):
+    archive_id: str
+    filename: str
+    duplicate: bool
+
+
+class RefusedFile(Subdocument):
+    filename: str
+    reason: str
+
+
+class JoinedUpload(Subdocument):
+    """A file that was sent in parts, and lies whole in the container of archives until it is taken in."""
+
+    path: str
+    filename: str
+    size: int
+
+
+class Operation(Document):
+    """One fetch of a source, for those who asked for it to follow. The container forgets it after a while."""
+
+    container = "operations"
+
+    source: str
+    requested_by: str
+    status: OperationStatus = OperationStatus.PENDING
+    started_at: UtcTime | None = None
+    finished_at: UtcTime | None = None
+    archives: list[FetchedArchive] = []  # the last hundred
+    refused: list[RefusedFile] = []  # files that are no archives of mail, beside others that are
+    upload: JoinedUpload | None = None  # what is taken in where no source is fetched
+    error: str | None = None
+
+
+class Removal(Document):
+    """The deletion of an archive or a source with everything derived, and in the end its receipt.
+
+    It stays as a tombstone: an event that is still under way finds out from it why its documents are gone.
+    """
+
+    container = "removals"
+
+    target_kind: str
+    target: str
+    requested_by: str
+    replaced: bool = False  # its mails were stored again without those that were erased
+    status: OperationStatus = OperationStatus.PENDING
+    started_at: UtcTime | None = None
+    updated_at: UtcTime
+    finished_at: UtcTime | None = None
+    looked_again_at: UtcTime | None = None  # for what was still on its way when it was done
+    archives: list[str] = []  # those that are done with, of a source
+    source_of: dict[str, str] = {}  # of each archive: it tells where its messages are stored
+    blobs: list[str] = []  # where they were: an upload that arrives late would leave one behind
+    unit: str | None = None  # the thread, or the failures, being removed: they are counted already
+    counts: dict[str, int] = {}  # what was removed
+    left: dict[str, int] = {}  # what the last check found of it
+    rounds: int = 0
+    letters: list[str] = []  # the operations that take its dead letters away
+    error: str | None = None

@@ -1,0 +1,290 @@
+"""Who stands where: one position a person at most, the fate of each objection, and the type of consensus."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from enum import StrEnum
+
+from shared.models.values import (
+    ConsensusType,
+    EarlierStance,
+    Fate,
+    OutcomeKind,
+    Position,
+    PositionStance,
+    PropositionForm,
+    Tier,
+)
+from shared.reading import cues
+from shared.reading.claims import ACTS, SAID_RULES, StanceClaim
+from shared.reading.linked_thread import LinkedMail, LinkedThread, display_name
+from shared.reading.mails import OwnSentence
+from shared.reading.proposal import Proposal, is_answer
+from shared.reading.stance_cues import AGREES, APPROVES, DOUBTS, OWN_DOUBTS, SUPPORTS
+from shared.reading.stances import keeps_quotes, opens_the_answer, place, takes_nothing_back
+from shared.reading.votes import takes_back_a_vote
+
+_REMARK_CONFIDENCE = 0.5
+_NO_LONGER = re.compile(r"\bno longer\b|\bany ?more\b")
+_TAKEN_BACK_ELSEWHERE = 3
+
+
+def read_positions(thread: LinkedThread, put: Proposal, claims: list[StanceClaim]) -> list[Position]:
+    """One position an address at most, by its last word; who says both is mixed."""
+    by_person: dict[str, list[StanceClaim]] = defaultdict(list)
+    for claim in claims:
+        by_person[claim.person].append(claim)
+    return [_position(thread, put, own) for own in by_person.values() if not _is_taken_back(thread, own)]
+
+
+def _is_taken_back(thread: LinkedThread, own: list[StanceClaim]) -> bool:
+    """Somebody withdraws their objection or vote, and says nothing more: they stand nowhere now."""
+    last = own[-1]
+    return last.stance is PositionStance.OPPOSE and any(
+        takes_back_a_vote(sentence) or withdraws(sentence)
+        for mail in thread.mails[last.sentence.mail + 1 :]
+        if mail.person == last.person
+        for sentence in mail.sentences
+    )
+
+
+def withdraws(sentence: OwnSentence) -> bool:
+    negates = cues.NEGATION.finds(sentence) and not _NO_LONGER.search(sentence.folded)
+    return (
+        cues.WITHDRAWS_OBJECTION.finds(sentence)
+        and not sentence.asks
+        and not negates
+        and not cues.CONDITION.finds(sentence)
+    )
+
+
+def given_up(thread: LinkedThread, claims: list[StanceClaim], positions: list[Position]) -> list[OwnSentence]:
+    """Plain objections that their owners withdrew, or gave up for another stance."""
+    by_person: dict[str, list[StanceClaim]] = defaultdict(list)
+    for claim in claims:
+        by_person[claim.person].append(claim)
+    withdrawn = [
+        claim.sentence
+        for own in by_person.values()
+        if _is_taken_back(thread, own)
+        for claim in own
+        if claim.stance is PositionStance.OPPOSE and claim.rule in SAID_RULES
+    ]
+    before = {
+        (one.earlier.citation.message_id, one.earlier.citation.start)
+        for one in positions
+        if one.earlier is not None and one.earlier.stance is PositionStance.OPPOSE
+    }
+    if not before:
+        return withdrawn
+    return withdrawn + [
+        sentence
+        for sentence in thread.sentences()
+        if (thread.mail_of(sentence).mail.message_id, sentence.start) in before
+    ]
+
+
+def _position(thread: LinkedThread, put: Proposal, own: list[StanceClaim]) -> Position:
+    acts = [claim for claim in own if claim.rule in ACTS]
+    said = [claim for claim in own if claim.rule in SAID_RULES]
+    chosen = (acts or said or own)[-1]
+    before = _before_the_change(own, chosen)
+    stances = {claim.stance for claim in (acts or own)}
+    stance = chosen.stance if before is not None or len(stances) == 1 else PositionStance.MIXED
+    sure = (
+        bool(said)
+        and stance is not PositionStance.MIXED
+        and not _may_propose(thread, put, chosen)
+        and (bool(acts) or not _wavers(thread, put, said))
+    )
+    mail = thread.mail_of(chosen.sentence)
+    return Position(
+        person=mail.mail.address.lower(),
+        name=display_name(mail.mail.name, mail.mail.address),
+        stance=stance,
+        tier=Tier.SAID if sure else Tier.REMARK,
+        confidence=SAID_RULES[chosen.rule] if sure else _REMARK_CONFIDENCE,
+        citation=thread.cite(chosen.sentence),
+        answers=None if chosen.answers is None else thread.mails[chosen.answers].mail.message_id,
+        binding=chosen.binding,
+        rule=chosen.rule,
+        marks=thread.people.marks(mail.number),
+        at=mail.mail.date,
+        earlier=_earlier(thread, before) if sure and before is not None else None,
+    )
+
+
+def _before_the_change(own: list[StanceClaim], last: StanceClaim) -> StanceClaim | None:
+    """The opposite stance that somebody took before their last word; None where they took none.
+
+    A change is one only where both are plain, and all of the other side stands in mails before the last word:
+    who says both in one mail, or goes to and fro, or hints at the one and says the other, is mixed.
+    """
+    if last.before is not None:
+        return last.before
+    opposite = [claim for claim in own if claim.stance is not last.stance]
+    same = [claim for claim in own if claim.stance is last.stance]
+    if not opposite or last.rule not in SAID_RULES:
+        return None
+    is_plain = all(claim.rule in SAID_RULES for claim in opposite)
+    is_over = max(claim.sentence.mail for claim in opposite) < min(claim.sentence.mail for claim in same)
+    return opposite[-1] if is_plain and is_over else None
+
+
+def _earlier(thread: LinkedThread, before: StanceClaim) -> EarlierStance:
+    return EarlierStance(
+        before.stance, thread.cite(before.sentence), thread.mail_of(before.sentence).mail.date
+    )
+
+
+def _may_propose(thread: LinkedThread, put: Proposal, claim: StanceClaim) -> bool:
+    """Where plain text is put by another mail than the first, somebody else may be the one who puts it."""
+    if put.form is not PropositionForm.TEXT or put.mail is thread.root:
+        return False
+    # An archive that lost its quotes lost the order of its mails, too: there an answer may come first.
+    lost_order = is_answer(thread.root) and not any(mail.mail.quotes for mail in thread.mails)
+    if not lost_order:
+        return True
+    # Who opens with "I support adding it" may go on to propose more: this is not theirs.
+    if claim.rule == "words" and claim.sentence.index == 0:
+        return False
+    return any(
+        cues.PROPOSES.finds(sentence)
+        for mail in thread.mails
+        if mail.person == claim.person
+        for sentence in mail.sentences
+    )
+
+
+def _wavers(thread: LinkedThread, put: Proposal, said: list[StanceClaim]) -> bool:
+    """Signs that a supporter is not simply one: doubts in the same mail, or again and again after it.
+
+    Doubts before the last word are settled by it.
+    """
+    if said[-1].stance is PositionStance.OPPOSE:
+        return False  # doubts are what an objector has
+    person, last = said[-1].person, said[-1].sentence.mail
+    doubts = [
+        sentence.mail
+        for mail in thread.mails[last:]
+        if mail.person == person
+        for sentence in mail.sentences
+        if DOUBTS.finds(sentence)
+    ]
+    in_mail = doubts.count(last)
+    if said[-1].rule.startswith("words"):
+        near = in_mail > 1
+    else:
+        near = put.form is not PropositionForm.PATCH and _has_doubts(thread, said[-1])
+    return near or len(doubts) > _TAKEN_BACK_ELSEWHERE
+
+
+def _has_doubts(thread: LinkedThread, claim: StanceClaim) -> bool:
+    """Doubts in the mail. Who opens or closes with a stance takes it back by doubts of their own only."""
+    is_plain = place(thread, claim.sentence) != "inside" or opens_the_answer(thread, claim.sentence)
+    is_plain = is_plain and keeps_quotes(thread)
+    doubts = OWN_DOUBTS if is_plain else DOUBTS
+    others = (one for one in thread.mail_of(claim.sentence).sentences if one is not claim.sentence)
+    return OWN_DOUBTS.finds(claim.sentence) or any(map(doubts.finds, others))
+
+
+_CONTENT = re.compile(r"[a-z][a-z0-9_-]{3,}")
+_PARTLY_SHARED = 2
+_REASSURED = re.compile(
+    r"\b(?:fair enough|makes? sense|good point|you(?:'re| are) right|i stand corrected|i see|got it|"
+    r"ok(?:ay)? then|that works|point taken|works for me|no (?:further|more) objections?|thanks,? that)\b"
+)
+
+
+def fate_of(thread: LinkedThread, put: Proposal, objection: OwnSentence) -> Fate:
+    """By what comes after it: its owner's word first, then the proposer's, then any answer at all."""
+    raised = thread.mail_of(objection)
+    later = [mail for mail in thread.mails if mail.number > raised.number]
+    own = [mail for mail in later if mail.person == raised.person]
+    answers = [mail for mail in later if mail.parent == raised.number and mail.person != raised.person]
+    if any(cues.WITHDRAWS.finds(one) for mail in own for one in mail.sentences):
+        return Fate.WITHDRAWN
+    if _is_taken(put, objection, raised, later):
+        return Fate.TAKEN
+    if answers and any(_is_content(thread, mail) for mail in own):
+        return Fate.ANSWERED
+    has_role = thread.people.role
+    answers = [mail for mail in answers if mail.person in put.owners or has_role(mail.number) is not None]
+    if not answers:
+        return Fate.OUTSTANDING
+    # Answered by one who may settle it, and its owner was silent after that: were they content?
+    return Fate.OUTSTANDING if own and own[-1].number > answers[-1].number else Fate.UNCLEAR
+
+
+def withdrawal_of(thread: LinkedThread, objection: OwnSentence) -> OwnSentence | None:
+    """The sentence in which its owner withdraws it: the last one after it."""
+    raised = thread.mail_of(objection)
+    later = [mail for mail in thread.mails if mail.number > raised.number and mail.person == raised.person]
+    found = [one for mail in later for one in mail.sentences if withdraws(one) or takes_back_a_vote(one)]
+    return found[-1] if found else None
+
+
+def _is_content(thread: LinkedThread, mail: LinkedMail) -> bool:
+    return any(
+        _REASSURED.search(one.folded)
+        or (
+            (SUPPORTS.finds(one) or APPROVES.finds(one) or AGREES.finds(one))
+            and takes_nothing_back(thread, one)
+        )
+        for one in mail.sentences
+    )
+
+
+def _is_taken(put: Proposal, objection: OwnSentence, raised: LinkedMail, later: list[LinkedMail]) -> bool:
+    """The proposer promises a change in answer to it, or brings a new version that speaks of it."""
+    words = set(_CONTENT.findall(objection.folded))
+    for mail in later:
+        if mail.person not in put.owners:
+            continue
+        if mail.parent == raised.number and any(map(cues.PROMISES.finds, mail.sentences)):
+            return True
+        if mail.number in put.mails and mail.version > put.mail.version:
+            named = len(words & set(_CONTENT.findall(" ".join(one.folded for one in mail.sentences[:60]))))
+            if named >= _PARTLY_SHARED:
+                return True
+    return False
+
+
+_AGREED = frozenset({OutcomeKind.ACCEPTED, OutcomeKind.REVISED})
+
+
+def may_say_agreed(*, has_consensus: bool, kind: OutcomeKind | None, tier: Tier) -> bool:
+    """Only where the outcome is said to be an agreement: people who are for it are not enough."""
+    return has_consensus and tier is Tier.SAID and kind in _AGREED
+
+
+class OutcomeGroup(StrEnum):
+    """Under which heading pages and digests list a thread."""
+
+    AGREED = "Agreed"
+    REJECTED = "Not accepted"
+    CONTESTED = "Contested"
+    DISCUSSED = "Discussed"
+
+
+def outcome_group(
+    *, has_consensus: bool, kind: OutcomeKind | None, tier: Tier, divided: ConsensusType | None
+) -> OutcomeGroup:
+    said = kind if tier is Tier.SAID else None
+    if may_say_agreed(has_consensus=has_consensus, kind=kind, tier=tier):
+        return OutcomeGroup.AGREED
+    if said is OutcomeKind.REJECTED:
+        return OutcomeGroup.REJECTED
+    if divided in {ConsensusType.DISSENT, ConsensusType.MIXED} or said is OutcomeKind.CONTESTED:
+        return OutcomeGroup.CONTESTED
+    return OutcomeGroup.DISCUSSED
+
+
+def consensus_type(stances: Iterable[PositionStance], *, has_consensus: bool) -> ConsensusType | None:
+    """Agreement where there is consensus, and only there; else how the stated positions divide."""
+    if has_consensus:
+        return ConsensusType.AGREEMENT
+    found = set(stances) - {PositionStance.PROPOSER}
+    if not found & {PositionStance.OPPOSE, PositionStance.MIXED}:
+        return None
+    return ConsensusType.DISSENT if found == {PositionStance.OPPOSE} else ConsensusType.MIXED

@@ -1,0 +1,373 @@
+"""Sentences that settle something: rulings, acceptance, results of votes, promises, withdrawals.
+
+Only people whom the source names decide. The same words from anybody else are quoted as a possible decision.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+from shared.models.values import Preset, PropositionForm
+from shared.reading import closings, cues
+from shared.reading.closings import Ruling
+from shared.reading.linked_thread import LinkedMail, LinkedThread
+from shared.reading.mails import OwnSentence
+from shared.reading.proposal import Proposal, matter_of
+from shared.reading.stances import (
+    TROUBLE,
+    accepts,
+    accepts_pull_request,
+    is_of_it,
+    takes_nothing_back,
+)
+
+DECIDING_ROLES = frozenset(
+    ("maintainer", "chair", "editor", "shepherd", "release manager", "area director", "secretary")
+) | {"rapporteur"}
+"""Roles whose holder may settle something alone. A binding voter only votes."""
+_CONDITION = re.compile(
+    r"\b(?:if|unless|once|until|when|after|before|should|would|could|might|may|not yet)\b"
+)
+_HOPES = re.compile(r"\b(?:hope|hopes|hoping|wish|expect|expected|want|wants|whether|soon)\b")
+_NEXT_VERSION = re.compile(
+    r"\b(?:next|updated|new|upcoming|revised) (?:version|revision|draft|reroll|iteration|spin|patchset)\b|"
+    r"\b(?:updated|revised) (?:patch|series)\b|\bre-?(?:roll|spin)\b|"
+    r"\bv\d\b|\bupdated? (?:the|my|our) (?:draft|document|text|proposal|patch|charter)\b"
+)
+_SENDS_AGAIN = re.compile(
+    r"(?:\b(?:i|we)(?:'ll| will|'m going to| am going to| are going to)|^\W{0,4}(?:(?:ok(?:ay)?|"
+    r"sure|yes|yeah|thanks|right|agreed|oops)[,.! ]+){0,2}will) (?:(?:\w+ ){1,5}and )?(?:then |"
+    r"also |now |certainly |just |soon |will |have to )?(?:re-?send|re-?submit|re-?post|re-?roll|"
+    r"re-?spin|push v\d|send (?:an? |the )?(?:v\d|(?:new|updated|next) (?:version|patch|series|revision)))\b|"
+    r"\bin (?:the|my) next (?:posting|submission)\b|\bnew (?:patch|series) (?:is |was )?(?:sent|posted)\b|"
+    r"\bi(?:'ve| have)? (?:just )?(?:re-?)?(?:sent|posted) (?:a |the )?new (?:patch|series|version)\b"
+)
+"""An author brings the work again: what was said of it goes into that."""
+_NO_PROMISE = re.compile(r"\b(?:if|unless|maybe|perhaps|only|asked|unchanged|when|might|may|could)\b")
+_IF_WANTED = re.compile(
+    r"\bif (?:needed|necessary|required|asked|wanted|you (?:want|like|prefer|think|insist))\b"
+)
+"""An offer, and no promise."""
+_AS_IT_IS = re.compile(
+    r"\W{0,4}(?:ok(?:ay)?,? |thanks,? )?(?:will queue|queued|applied|merged)\b.{0,40}\bas[- ]is\b"
+)
+_EDITS = re.compile(
+    r"\b(?:will|'ll|shall)"
+    r" (?:\w+ ){0,2}(?:edit|incorporate|update|fix|correct|change|clarify|reword|add|include|address)\b"
+)
+_NEGATES = re.compile(
+    r"n't\b|\b(?:not|no|never|nothing|without|cannot|nor|hardly|unlikely|neither|none|nobody)\b"
+)
+_IF = re.compile(r"\b(?:if|unless|until|would|could|might|may|yet)\b")
+_IF_ONLY = re.compile(r"\b(?:if|unless|would|could|might|may)\b")
+_UNCLEAR = re.compile(r"\b(?:consensus|agreed|decided|concluded|resolved|resolution)\b")
+DECLARED = "declared"
+"""The act of a ruling that says what came of it, and not only that it is over."""
+_OBJECTION = re.compile(r"\b(?:objections?|concerns?|veto(?:es)?|discuss|comments?|votes?)\b|-1\b")
+"""Who sums a call up tells that these were withdrawn; the proposal was not."""
+_DENIES = re.compile(
+    r"\b(?:no|not|never|lack of|without|isn't|wasn't|don't|didn't|hasn't|neither)\b(?: \w+){0,4} "
+    r"(?:consensus|adopted|agreed|accepted|approved|agreement|passed|passes|concluded|closed|over)\b"
+)
+_NOTED = cues.Cue(
+    "noted|postponed|pursued|treated",
+    r"\b(?:is|was|are|were|to be) (?:\w+ )?(?:noted|postponed|not pursued|not treated)\b",
+)
+_SETTLES = cues.Family(
+    *(
+        *cues.CLOSINGS,
+        closings.DECIDES,
+        closings.HAS_DECIDED,
+        closings.NOT_READY,
+        cues.UNOPPOSED,
+        closings.RULES,
+        cues.REJECTS,
+        _NOTED,
+        cues.ADVANCES,
+        cues.PUTS_OFF,
+        cues.ACCEPTS,
+        cues.THANKS,
+        cues.WITHDRAWS,
+        cues.PROMISES,
+    )
+)
+"""All wordings that settle something. What triggers none of them needs no second look."""
+_CALLED = frozenset({PropositionForm.VOTE, PropositionForm.CALL})
+_LONGEST, _LONGEST_ACCEPTANCE, _SHORT_ACCEPTANCE = 500, 250, 12
+
+
+@dataclass(frozen=True, slots=True)
+class EndingWord:
+    """A sentence that settles something, what it does, and the role of its writer."""
+
+    sentence: OwnSentence
+    act: str
+    role: str | None
+
+
+@dataclass(slots=True)
+class Settlements:
+    accepted: list[EndingWord] = field(default_factory=list)
+    ruled: list[EndingWord] = field(default_factory=list)
+    advanced: list[EndingWord] = field(default_factory=list)
+    """One with a role passes the text of a call on."""
+    put_off: list[EndingWord] = field(default_factory=list)
+    """One with a role puts the question of a call off."""
+    rejected: list[EndingWord] = field(default_factory=list)
+    declined: list[EndingWord] = field(default_factory=list)
+    """One with a role says that the group is not for what it was called upon."""
+    undecided: list[EndingWord] = field(default_factory=list)
+    """One with a role says that there is no consensus."""
+    unready: list[EndingWord] = field(default_factory=list)
+    """One with a role says that what was called upon has to wait."""
+    chosen: list[EndingWord] = field(default_factory=list)
+    """One with a role names the option that is taken."""
+    decided: list[EndingWord] = field(default_factory=list)
+    """One with a role names a decision, in words that do not show for what."""
+    tallies: list[EndingWord] = field(default_factory=list)
+    """One with a role counts who stands where."""
+    passed: list[EndingWord] = field(default_factory=list)
+    cancelled: list[EndingWord] = field(default_factory=list)
+    withdrawn: list[EndingWord] = field(default_factory=list)
+    done: list[EndingWord] = field(default_factory=list)
+    """By the proposer: nobody was against it, so it was done."""
+    promised: list[EndingWord] = field(default_factory=list)
+    """By the proposer: remarks taken over."""
+    edited: list[EndingWord] = field(default_factory=list)
+    """By another: one who says that they will do what was asked."""
+    claimed: list[EndingWord] = field(default_factory=list)
+    """Words of a ruling by one without a role: quoted, and nothing rests on them."""
+    taken: list[EndingWord] = field(default_factory=list)
+    """Words of acceptance by one without a role."""
+
+    def ruled_after(self, word: EndingWord) -> bool:
+        """One with a role ruled in a later mail than that of `word`."""
+        return any(one.sentence.mail > word.sentence.mail for one in self.ruled)
+
+    @property
+    def edits_a_text(self) -> bool:
+        """Another than the proposer promises a change of the text that is spoken of."""
+        return any(_EDITS.search(one.sentence.folded) for one in self.edited)
+
+    @property
+    def asks_for_changes(self) -> bool:
+        """Who passes it on names a new version, or its author promises one."""
+        return bool(self.promised or self.edited) or any(
+            _NEXT_VERSION.search(one.sentence.folded) for one in self.advanced
+        )
+
+    @property
+    def promised_next(self) -> list[EndingWord]:
+        """Promises of the proposer that name the version in which they are kept."""
+        return [
+            one
+            for one in self.promised
+            if _NEXT_VERSION.search(one.sentence.folded) or _sends_again(one.sentence)
+        ]
+
+    @property
+    def names_next_version(self) -> bool:
+        return bool(self.promised_next)
+
+
+def read_settlements(thread: LinkedThread, put: Proposal) -> Settlements:
+    filing = _Filing(thread, put)
+    for mail in thread.mails:
+        # What the proposition itself announces ("I have applied this locally") settles nothing.
+        if mail.number in put.mails or mail.is_patch:
+            continue
+        filing.file(mail)
+    return filing.found
+
+
+def _after_a_version(sentence: OwnSentence) -> bool:
+    """The only term that is set is a new version: it goes on, changed."""
+    return bool(_NEXT_VERSION.search(sentence.folded)) and not cues.NEGATION.finds(sentence)
+
+
+def _is_only_over(sentence: OwnSentence) -> bool:
+    """It says that the call is over, and no more."""
+    return bool(cues.CLOSES.search(sentence.folded)) and closings.ruling_of(sentence, "") is None
+
+
+def _sends_again(sentence: OwnSentence) -> bool:
+    return bool(_SENDS_AGAIN.search(sentence.folded)) and not _NO_PROMISE.search(sentence.folded)
+
+
+class _Filing:
+    """Puts each sentence that settles something on its pile; the first that fits takes it."""
+
+    def __init__(self, thread: LinkedThread, put: Proposal) -> None:
+        self._thread = thread
+        self._put = put
+        self._matter = matter_of(put)
+        self.found = Settlements()
+
+    def file(self, mail: LinkedMail) -> None:
+        role = self._role(mail)
+        by_proposer = self._is_proposer(mail)
+        for sentence in mail.sentences:
+            if (
+                role
+                and cues.TALLY.finds(sentence)
+                and not sentence.asks
+                and not _IF_ONLY.search(sentence.folded)
+            ):
+                self.found.tallies.append(EndingWord(sentence, "tally", role))
+            may_settle = _SETTLES.may_find(sentence) or (role and closings.may_rule(sentence))
+            if may_settle and not sentence.asks and len(sentence.text) <= _LONGEST:
+                self._file(sentence, role, by_proposer=by_proposer)
+
+    def _file(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> None:
+        _ = (
+            self._closing(sentence, role, by_proposer=by_proposer)
+            or self._is_done(sentence, by_proposer=by_proposer)
+            or self._ruling(sentence, role)
+            or self._passing_on(sentence, role)
+            or (not by_proposer and self._acceptance(sentence, role))
+            or self._own_word(sentence, role, by_proposer=by_proposer)
+        )
+
+    def _is_proposer(self, mail: LinkedMail) -> bool:
+        """By the address: anybody can write the proposer's name."""
+        thread = self._thread
+        return any(thread.people.may_speak_for(mail.number, number) for number in self._put.mails)
+
+    def _role(self, mail: LinkedMail) -> str | None:
+        holder = self._thread.people.role(mail.number)
+        if holder is None or holder.role not in DECIDING_ROLES:
+            return None
+        return None if any(cues.IN_PERSON.search(one.folded) for one in mail.sentences) else holder.role
+
+    def _closing(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> bool:
+        """The end of a vote or call, by the one who called it or one with a role."""
+        closing = cues.closing_of(sentence) if self._put.form in _CALLED else None
+        if closing is None:
+            return False
+        if by_proposer or role:
+            pile = self.found.cancelled if closing == "cancelled" else self.found.passed
+            pile.append(EndingWord(sentence, "closed", role or "proposer"))
+        return True
+
+    def _is_done(self, sentence: OwnSentence, *, by_proposer: bool) -> bool:
+        if (
+            not by_proposer
+            or not cues.UNOPPOSED.finds(sentence)
+            or cues.ON_WHAT_TERMS.search(sentence.folded)
+        ):
+            return False
+        self.found.done.append(EndingWord(sentence, "done", None))
+        return True
+
+    def _ruling(self, sentence: OwnSentence, role: str | None) -> bool:
+        if cues.REPORTED.finds(sentence):
+            return False
+        if role:
+            return self._ruling_of_role(sentence, role)
+        rules = closings.RULES.finds(sentence) and not _DENIES.search(sentence.folded)
+        if rules and (_CONDITION.search(sentence.folded) or _HOPES.search(sentence.folded)):
+            return False
+        if not rules and not closings.DECIDES.finds(sentence):
+            return False
+        self.found.claimed.append(EndingWord(sentence, "ruled" if rules else "decided", None))
+        return True
+
+    def _ruling_of_role(self, sentence: OwnSentence, role: str) -> bool:
+        pile = self._pile_of_ruling(sentence)
+        if pile is None:
+            return False
+        declared = pile is self.found.ruled and not _is_only_over(sentence)
+        pile.append(EndingWord(sentence, DECLARED if declared else "ruled", role))
+        if pile is self.found.ruled and not declared:
+            self._passing_on(sentence, role)  # "The call is over, and I am sending it to the IESG."
+        return True
+
+    def _pile_of_ruling(self, sentence: OwnSentence) -> list[EndingWord] | None:
+        found = self.found
+        if self._is_unready(sentence):
+            return found.unready
+        is_patch = self._put.form is PropositionForm.PATCH
+        ruling = None if is_patch else closings.ruling_of(sentence, self._matter)
+        if ruling is not None:
+            return {
+                Ruling.FOR: found.ruled,
+                Ruling.AGAINST: found.declined,
+                Ruling.NONE: found.undecided,
+                Ruling.CHOSEN: found.chosen,
+                Ruling.UNKNOWN: found.decided,
+            }[ruling]
+        return found.rejected if self._denies(sentence) else self._pile_of_other_ruling(sentence)
+
+    def _pile_of_other_ruling(self, sentence: OwnSentence) -> list[EndingWord] | None:
+        """Words of a ruling that show no direction of their own."""
+        found, folded = self.found, sentence.folded
+        if not closings.RULES.finds(sentence) or _DENIES.search(folded):
+            decides = closings.DECIDES.finds(sentence) or closings.HAS_DECIDED.finds(sentence)
+            return found.decided if decides else None
+        if _CONDITION.search(folded) or _HOPES.search(folded):
+            return None
+        # Which way it goes these do not show: they are quoted.
+        is_over = cues.CLOSES.search(folded) or self._put.form is PropositionForm.PATCH
+        return found.decided if _UNCLEAR.search(folded) and not is_over else found.ruled
+
+    def _passing_on(self, sentence: OwnSentence, role: str | None) -> bool:
+        if not role or self._put.form is not PropositionForm.CALL:
+            return False
+        if cues.ADVANCES.finds(sentence) and (self._is_plain(sentence) or _after_a_version(sentence)):
+            self.found.advanced.append(EndingWord(sentence, "advanced", role))
+        elif cues.PUTS_OFF.finds(sentence) and not cues.NEGATION.finds(sentence):
+            self.found.put_off.append(EndingWord(sentence, "put off", role))
+        else:
+            return False
+        return True
+
+    def _is_plain(self, sentence: OwnSentence) -> bool:
+        """Nothing is denied but objections, and no terms are set."""
+        if cues.ON_WHAT_TERMS.search(sentence.folded):
+            return False
+        return not cues.NEGATION.finds(sentence) or not _NEGATES.search(cues.HAPPY.sub("", sentence.folded))
+
+    def _is_unready(self, sentence: OwnSentence) -> bool:
+        if self._put.form is not PropositionForm.CALL or not closings.NOT_READY.finds(sentence):
+            return False
+        return not _HOPES.search(sentence.folded) and not _IF_ONLY.search(sentence.folded)
+
+    def _denies(self, sentence: OwnSentence) -> bool:
+        if cues.REJECTS.finds(sentence) or (
+            closings.RULES.finds(sentence) and _DENIES.search(sentence.folded)
+        ):
+            return True
+        return self._thread.preset is Preset.THREEGPP and _NOTED.finds(sentence)
+
+    def _acceptance(self, sentence: OwnSentence, role: str | None) -> bool:
+        if role and accepts_pull_request(self._thread, self._put, sentence):
+            self.found.accepted.append(EndingWord(sentence, "accepted", role))
+            return True
+        if not accepts(sentence) or len(sentence.folded) > _LONGEST_ACCEPTANCE:
+            return False
+        if not role and TROUBLE.search(sentence.folded):
+            return False
+        if not is_of_it(self._thread, self._put, sentence):
+            return True
+        short = role and not cues.NEGATION.finds(sentence) and len(sentence.words) < _SHORT_ACCEPTANCE
+        as_it_is = role and _AS_IT_IS.match(sentence.folded)
+        if short or as_it_is or takes_nothing_back(self._thread, sentence):
+            pile = self.found.accepted if role else self.found.taken
+            pile.append(EndingWord(sentence, "accepted", role))
+        return True
+
+    def _own_word(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> bool:
+        if by_proposer and cues.WITHDRAWS.finds(sentence) and not _OBJECTION.search(sentence.folded):
+            self.found.withdrawn.append(EndingWord(sentence, "withdrawn", None))
+        elif self._promises(sentence, by_proposer=by_proposer) and not cues.NEGATION.finds(sentence):
+            pile = self.found.promised if by_proposer else self.found.edited
+            pile.append(EndingWord(sentence, "promised", role))
+        else:
+            return False
+        return True
+
+    def _promises(self, sentence: OwnSentence, *, by_proposer: bool) -> bool:
+        if _IF_WANTED.search(sentence.folded):
+            return False
+        if cues.PROMISES.finds(sentence):
+            return True
+        return by_proposer and _sends_again(sentence)

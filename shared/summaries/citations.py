@@ -1,0 +1,105 @@
+"""A citation is verified, or there is none: its quote stands verbatim, but for white space, in its chunk."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from shared.model_reading.evidence import find_words
+from shared.models.values import Citation, SentenceCitation
+from shared.reading.mails import own_sentences
+from shared.summaries.models import Claim, ContextChunk, ContextMessage
+
+MAX_QUOTE_CHARS = 600
+_MIN_WORDS = 3
+_WORD = re.compile(r"\S+")
+
+
+def is_long_enough(quote: str, text: str) -> bool:
+    """Whether a quote is long enough to show anything: three words, or a whole sentence such as "+1"."""
+    words = " ".join(quote.split())
+    if len(words.split()) >= _MIN_WORDS:
+        return True
+    return any(
+        " ".join(sentence.text.split()).strip(".!") == words.strip(".!")
+        for sentence in own_sentences(text, (), 0)
+    )
+
+
+def verified(
+    quote: str, chunk: ContextChunk | None, message: ContextMessage | None, relevance: float = 1.0
+) -> Citation | None:
+    """The citation, with the quote as it stands in the chunk and its offset; None if it is not there."""
+    if chunk is None or message is None or chunk.message_key != message.key:
+        return None
+    found = find_words(quote, chunk.text)
+    if found is None or found[1] - found[0] > 2 * MAX_QUOTE_CHARS or not is_long_enough(quote, chunk.text):
+        return None
+    start, end = found
+    return Citation(
+        chunk_id=chunk.chunk_id,
+        message_id=message.message_id,
+        message_key=message.key,
+        quote=chunk.text[start:end],
+        relevance_score=round(min(max(relevance, 0.0), 1.0), 4),
+        offset=start,
+    )
+
+
+def cite(
+    evidence: SentenceCitation,
+    message: ContextMessage,
+    chunks: Iterable[ContextChunk],
+    relevance: float = 1.0,
+) -> Citation | None:
+    """A citation of a sentence: of all of it where one chunk holds it, else of as much as one holds."""
+    quote = _shortened(evidence.quote)
+    of_message = [chunk for chunk in chunks if chunk.message_key == message.key]
+    for chunk in of_message:
+        if citation := verified(quote, chunk, message, relevance):
+            return citation
+    parts = [
+        citation for chunk in of_message if (citation := _longest_part(quote, chunk, message, relevance))
+    ]
+    return max(parts, key=lambda citation: len(citation.quote), default=None)
+
+
+def _shortened(quote: str) -> str:
+    """The quote, cut after a word if it is too long to show."""
+    if len(quote) <= MAX_QUOTE_CHARS:
+        return quote
+    ends = [match.end() for match in _WORD.finditer(quote) if match.end() <= MAX_QUOTE_CHARS]
+    return quote[: ends[-1]] if ends else quote[:MAX_QUOTE_CHARS]
+
+
+def _longest_part(
+    quote: str, chunk: ContextChunk, message: ContextMessage, relevance: float
+) -> Citation | None:
+    """A sentence may run over the edge of a chunk: the part of it at this chunk's end or beginning."""
+    words, there = quote.split(), chunk.text.split()
+    for length in range(min(len(words) - 1, len(there)), _MIN_WORDS, -1):
+        if there[-length:] == words[:length]:
+            return verified(" ".join(words[:length]), chunk, message, relevance)
+        if there[:length] == words[-length:]:
+            return verified(" ".join(words[-length:]), chunk, message, relevance)
+    return None
+
+
+def supported_only(claims: Iterable[Claim]) -> tuple[tuple[Claim, ...], tuple[Claim, ...]]:
+    """The claims that have a verified citation, and those that have none."""
+    kept: list[Claim] = []
+    rejected: list[Claim] = []
+    for claim in claims:
+        (kept if claim.is_supported else rejected).append(claim)
+    return tuple(kept), tuple(rejected)
+
+
+def verify_stored(citations: Sequence[Citation], chunk_texts: Mapping[str, str]) -> list[Citation]:
+    """Those of stored citations that do not hold: the chunk is gone, or the quote is not at its offset."""
+    return [citation for citation in citations if not _holds(citation, chunk_texts.get(citation.chunk_id))]
+
+
+def _holds(citation: Citation, text: str | None) -> bool:
+    if text is None or not citation.quote.strip():
+        return False
+    if citation.offset is None:
+        return find_words(citation.quote, text) is not None
+    return text[citation.offset : citation.offset + len(citation.quote)] == citation.quote

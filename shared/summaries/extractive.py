@@ -1,0 +1,138 @@
+"""The default summarizer: the thread's own sentences, as its reading sorts them. Deterministic."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from shared.mail.subjects import split_subject
+from shared.models.values import PositionStance, SentenceCitation, ThreadReading, Tier
+from shared.reading.mails import ENGLISH, UNKNOWN, language_of, own_sentences
+from shared.summaries.citations import cite, supported_only
+from shared.summaries.models import (
+    Claim,
+    ContextChunk,
+    ContextMessage,
+    Section,
+    ThreadContext,
+    ThreadSummary,
+)
+
+
+def said_positions(
+    reading: ThreadReading, stance: PositionStance, *, is_explicit: bool = True
+) -> list[SentenceCitation]:
+    """The sentences of those who are said to stand so: by words, or by argument as a model reads it."""
+    return [
+        position.citation
+        for position in reading.positions
+        if position.tier is Tier.SAID and position.stance is stance and position.is_explicit is is_explicit
+    ]
+
+
+_MAX_TITLE_CHARS = 200
+
+
+def summary_title(context: ThreadContext) -> str:
+    subject = " ".join(context.subject.split())[: 4 * _MAX_TITLE_CHARS]
+    return split_subject(subject).title[:_MAX_TITLE_CHARS].strip() or "(no subject)"
+
+
+_QUOTED_ONCE = frozenset(
+    {Section.POSSIBLE_DECISIONS, Section.CONCERNS, Section.OPEN_ISSUES, Section.KEY_POINTS}
+)
+_FOREIGN_POINTS = 12
+"""Mails in a language that the reader does not know, of which one sentence is quoted."""
+
+
+@dataclass(frozen=True)
+class ExtractiveSummarizer:
+    name: str = "extractive-v2"
+
+    def summary(self, context: ThreadContext) -> ThreadSummary:
+        claims, rejected = supported_only(_claims(context))
+        return ThreadSummary(summary_title(context), claims, self.name, context.reading, rejected)
+
+
+def _claims(context: ThreadContext) -> Iterator[Claim]:
+    """A sentence stands once, in the first section that it fits; a decision may be a position too.
+
+    Who says the same again, as in the next version of a patch, is quoted once.
+    """
+    citing, shown, said = _Citing(context), set[tuple[str, int]](), set[tuple[str, str]]()
+    yield from citing.narrative(context.reading)
+    for section, sentences in _sections(context):
+        fresh = [sentence for sentence in sentences if _place(sentence) not in shown]
+        for sentence in sentences if section is Section.DECISIONS else fresh:
+            shown.add(_place(sentence))
+            claim = citing.claim(sentence, section)
+            if claim is None or (section in _QUOTED_ONCE and (claim.speaker, claim.text) in said):
+                continue
+            said.add((claim.speaker, claim.text))
+            yield claim
+
+
+def _place(sentence: SentenceCitation) -> tuple[str, int]:
+    return sentence.message_id, sentence.start
+
+
+def _sections(context: ThreadContext) -> Iterator[tuple[Section, list[SentenceCitation]]]:
+    reading = context.reading
+    yield Section.AGREED, said_positions(reading, PositionStance.SUPPORT)
+    yield Section.DISSENT, said_positions(reading, PositionStance.OPPOSE)
+    yield Section.READ_SUPPORT, said_positions(reading, PositionStance.SUPPORT, is_explicit=False)
+    yield Section.READ_DISSENT, said_positions(reading, PositionStance.OPPOSE, is_explicit=False)
+    yield Section.DECISIONS, _decisions(reading, Tier.SAID)
+    yield Section.POSSIBLE_DECISIONS, _decisions(reading, Tier.REMARK)
+    words = reading.proposition.words if reading.proposition else None
+    yield Section.PROPOSALS, [words] if words else []
+    yield Section.CONCERNS, [objection.citation for objection in reading.objections]
+    yield Section.OPEN_ISSUES, list(reading.open_issues)
+    withdrawn = [one.withdrawal for one in reading.objections if one.withdrawal is not None]
+    counts = [tally.citation for tally in reading.tallies]
+    latest = [remark.citation for remark in reading.latest]
+    yield (
+        Section.KEY_POINTS,
+        [*withdrawn, *counts, *latest, *reading.key_points, *_foreign_openings(context.messages)],
+    )
+
+
+def _decisions(reading: ThreadReading, tier: Tier) -> list[SentenceCitation]:
+    return [decision.citation for decision in reading.decisions if decision.tier is tier]
+
+
+def _foreign_openings(messages: Iterable[ContextMessage]) -> list[SentenceCitation]:
+    """The first sentence of each mail in a language that the reader does not know: quoted, never judged."""
+    found: list[SentenceCitation] = []
+    for message in messages:
+        if len(found) < _FOREIGN_POINTS and language_of(message.text) not in {ENGLISH, UNKNOWN}:
+            found.extend(
+                SentenceCitation(message.message_id, sentence.start, sentence.end, sentence.text)
+                for sentence in own_sentences(message.text, (), 0)[:1]
+            )
+    return found
+
+
+class _Citing:
+    """Claims in the thread's own words."""
+
+    def __init__(self, context: ThreadContext) -> None:
+        self._messages = {message.message_id: message for message in context.messages}
+        self._chunks: dict[str, list[ContextChunk]] = {}
+        for chunk in context.chunks:
+            self._chunks.setdefault(chunk.message_key, []).append(chunk)
+
+    def narrative(self, reading: ThreadReading) -> Iterator[Claim]:
+        """A model's sentences, each with all that it rests on."""
+        for sentence in reading.model.narrative if reading.model else ():
+            section = Section.NARRATIVE if sentence.is_borne else Section.READ_NARRATIVE
+            cited = [self.claim(evidence, section) for evidence in sentence.evidence]
+            citations = [citation for claim in cited if claim for citation in claim.citations]
+            if len(citations) == len(cited):
+                yield Claim(sentence.text, section, tuple(citations))
+
+    def claim(self, sentence: SentenceCitation, section: Section) -> Claim | None:
+        """The sentence as a claim of its sender; None where no chunk holds it."""
+        message = self._messages.get(sentence.message_id)
+        if message is None:
+            return None
+        citation = cite(sentence, message, self._chunks.get(message.key, ()))
+        return Claim(citation.quote, section, (citation,), message.speaker) if citation else None

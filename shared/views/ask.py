@@ -1,0 +1,251 @@
+"""Answers to questions: what came of the threads that are about it, and the sentences that say so.
+
+Every sentence is verbatim and leads to its mail. Who stands where is answered by positions that were read out
+of threads and hold nine times in ten, never by similarity. If nothing shows an answer, the answer says so. A
+chat model may add sentences of its own (`written.py`).
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import Field, field_validator
+
+from shared.azure.connections import Clients
+from shared.azure.cosmos.session import Session
+from shared.models.queries.threads import MESSAGES_WITH_ID
+from shared.models.reports import Summary
+from shared.models.threads import Address, Message, Thread
+from shared.models.values import PositionStance, Tier
+from shared.views.parameters import QueryParameters, SourceName
+from shared.views.query_language import QueryError, parse_search
+from shared.views.ranking import Passage, Weigher, has_content, is_prose, sentences_of
+from shared.views.read_models import Answer, AnswerThread, FoundThread, Quote
+from shared.views.search import SearchAsked, find
+from shared.views.threads import resolved_thread, summary_of
+from shared.views.written import Written, model_of, write_answer
+
+NOTHING = "Nothing in the mail shows it."
+NO_POSITION = "No clear position on this was found in the mail."
+MOST_THREADS, MOST_SENTENCES, MOST_POSITIONS = 3, 3, 12
+LATER = 0.2  # what the latest mail of a thread has ahead of its first
+ASKS = 0.4  # against a sentence that is a question itself
+LESS = 0.35  # than the evidence of the best thread: a thread with still less evidence is no answer
+SHORTEST_NAME = 4
+_NAME_PART = re.compile(r"[^\W_]+")
+STANCES = {
+    PositionStance.SUPPORT: re.compile(
+        r"\b(?:support|favou?r|agree|approv|endors|back(?:s|ed)\b)", re.IGNORECASE
+    ),
+    PositionStance.OPPOSE: re.compile(
+        r"\b(?:oppos|object|disagree|against|reject|veto|dislik|nack)", re.IGNORECASE
+    ),
+}
+_STAND = re.compile(
+    r"\b(?:thinks?|thought|stands?|stood|says?|said|wants?|wanted|feels?|felt|positions?|views?|opinions?|"
+    r"prefers?|mind|vote[ds]?)\b",
+    re.IGNORECASE,
+)
+_WHO = re.compile(
+    r"^\s*(?:who|whom|whose|which (?:people|persons?|members?|participants?))\b|"
+    r"\b(?:everyone|everybody|anyone|anybody|someone|somebody)\b",
+    re.IGNORECASE,
+)
+
+
+class Question(QueryParameters):
+    q: str = Field(min_length=1, max_length=400, description="a question, with operators where they help")
+    source: SourceName | None = None
+    written: bool = Field(
+        default=True, description="whether a chat model, if there is one, adds sentences of its own"
+    )
+
+    @field_validator("q")
+    @classmethod
+    def _readable(cls, value: str) -> str:
+        parse_search(value)
+        return value
+
+
+async def answer_question(
+    clients: Clients, question: str, source: str | None = None, *, written: bool = False
+) -> Answer:
+    found = await find(clients, SearchAsked(q=question, source=source, limit=10))
+    about = _people_asked_for(question, found.documents.values())
+    if about is not None and (topic := _without_names(question, about.values())):
+        # Threads that a person wrote in are near to the person's name, whatever they are about.
+        found = await find(clients, SearchAsked(q=topic, source=source, limit=10))
+    summaries = await _summaries(clients, found.documents.values())
+    decisive = await _decisive(clients, summaries.values()) if about is None else {}
+    threads: list[AnswerThread] = []
+    least = max(found.evidence.values(), default=0.0) - LESS
+    near = [thread for thread in found.threads if found.evidence[thread.thread_id] >= least]
+    for thread in near[: MOST_THREADS if about is None else MOST_THREADS + 2]:
+        summary = summaries.get(thread.thread_id)
+        if about is None:
+            first = [decisive[thread.thread_id]] if thread.thread_id in decisive else []
+            others = _said_in(thread, question, outdated_quotes(summary))
+            sentences = [*first, *(one for one in others if one.text not in {two.text for two in first})]
+        else:
+            sentences = _positions(summary, set(about), _stances_in(question))
+        if sentences:
+            shown = thread.model_dump(include={"thread_id", "subject", "source", "outcome", "links"})
+            threads.append(AnswerThread(**shown, sentences=sentences))
+    model = model_of(clients.settings) if about is None and threads else None
+    if written and model:
+        known = found.documents
+        threads = await asyncio.gather(
+            *(_with_written(clients, question, one, known.get(one.thread_id), summaries) for one in threads)
+        )
+    return Answer(
+        question=question,
+        text="" if threads else NO_POSITION if about is not None and found.threads else NOTHING,
+        threads=threads,
+        left_out=max(found.total - len(threads), 0),
+        model=model,
+        note=found.note,
+    )
+
+
+async def write_for_thread(clients: Clients, question: str, thread_id: str) -> Written:
+    """What the chat model answers from one thread."""
+    thread = await resolved_thread(clients, thread_id)
+    return await write_answer(clients, question, thread, outdated_quotes(await summary_of(clients, thread)))
+
+
+async def _with_written(
+    clients: Clients,
+    question: str,
+    shown: AnswerThread,
+    thread: Thread | None,
+    summaries: Mapping[str, Summary],
+) -> AnswerThread:
+    if thread is None:
+        return shown
+    written = await write_answer(clients, question, thread, outdated_quotes(summaries.get(thread.id)))
+    return shown.model_copy(update={"written": written.sentences, "note": written.note})
+
+
+async def _summaries(clients: Clients, threads: Iterable[Thread]) -> dict[str, Summary]:
+    """By thread, in one call."""
+    places = [(thread.summary_id, thread.id) for thread in threads if thread.summary_id]
+    found = await clients.store.find_many_in(Summary, places, Session()) if places else {}
+    return {summary.thread_id: summary for summary in found.values() if summary.thread_id}
+
+
+async def _decisive(clients: Clients, summaries: Iterable[Summary]) -> dict[str, Quote]:
+    """By thread: the sentence that shows the outcome, where an outcome is said. One call for all of them."""
+    shown = {
+        summary.thread_id or "": summary.reading.outcome.evidence[0]
+        for summary in summaries
+        if summary.reading and summary.reading.outcome.tier is Tier.SAID and summary.reading.outcome.evidence
+    }
+    ids = sorted({cited.message_id for cited in shown.values()})
+    found = (
+        await clients.store.query_documents(Message, MESSAGES_WITH_ID, Session(), message_ids=ids)
+        if ids
+        else []
+    )
+    mails = {mail.message_id: mail for mail in found}
+    return {
+        thread: Quote.of(
+            cited.quote, cited.message_id, mails[cited.message_id].from_, mails[cited.message_id].date
+        )
+        for thread, cited in shown.items()
+        if cited.message_id in mails
+    }
+
+
+def outdated_quotes(summary: Summary | None) -> set[tuple[str, str]]:
+    """Return the sentences of stances that people changed later, each with its mail."""
+    positions = summary.reading.positions if summary and summary.reading else []
+    earlier = [position.earlier.citation for position in positions if position.earlier]
+    return {(citation.message_id, citation.quote) for citation in earlier}
+
+
+# sentences
+
+
+def _said_in(thread: FoundThread, question: str, outdated: set[tuple[str, str]]) -> list[Quote]:
+    """One sentence of each mail that has most of the question's words, the later ones of equals first."""
+    weigher = Weigher(question, None, [Passage(item.text, item.subject, "") for item in thread.items])
+    dates = sorted({item.date for item in thread.items if item.date})
+    scored: list[tuple[float, Quote]] = []
+    for item in thread.items:
+        later = LATER * (dates.index(item.date) + 1) / len(dates) if item.date else 0.0
+        for start, end in sentences_of(item.text):
+            text = " ".join(item.text[start:end].split())
+            words = weigher.words_in(text)
+            if words and is_prose(text) and (item.message_id, text) not in outdated:
+                score = words + later - ASKS * text.endswith("?")
+                scored.append((score, Quote.of(text, item.message_id, item.sender, item.date)))
+    kept: dict[str, Quote] = {}
+    for _, quote in sorted(scored, key=lambda pair: -pair[0]):
+        if quote.text not in {other.text for other in kept.values()}:
+            kept.setdefault(quote.message_id, quote)
+    return list(kept.values())[:MOST_SENTENCES]
+
+
+# people
+
+
+def _people_asked_for(question: str, threads: Iterable[Thread]) -> dict[str, str] | None:
+    """Return whose positions are asked for, by address with the name in the question. Empty: all people."""
+    asks_stance = bool(_stances_in(question)) or _STAND.search(question) is not None
+    if not asks_stance:
+        return None
+    if _WHO.search(question):
+        return {}
+    asked = f" {' '.join(_NAME_PART.findall(question.casefold()))} "
+    named = {}
+    for address in [person for thread in threads for person in thread.participants]:
+        words = _NAME_PART.findall(address.name.casefold())
+        # A short first or last name alone may be a word.
+        forms = [" ".join(words), *(word for word in (*words[:1], *words[-1:]) if len(word) >= SHORTEST_NAME)]
+        if name := next((form for form in forms if form and f" {form} " in asked), None):
+            named[address.email.lower()] = name
+    return named or None
+
+
+def _without_names(question: str, names: Iterable[str]) -> str | None:
+    """The question without the names of people; None if no word to search for is left."""
+    parts = {part for name in names for part in name.split()}
+    words = [word for word in question.split() if not parts.intersection(_NAME_PART.findall(word.casefold()))]
+    topic = " ".join(words)
+    bare = _STAND.sub(" ", topic)
+    for pattern in STANCES.values():
+        bare = pattern.sub(" ", bare)
+    if len(words) == len(question.split()) or not has_content(bare):
+        return None
+    try:
+        return topic if parse_search(topic).ranking else None
+    except QueryError:
+        return None
+
+
+def _stances_in(question: str) -> list[PositionStance]:
+    return [stance for stance, pattern in STANCES.items() if pattern.search(question)]
+
+
+def _positions(summary: Summary | None, people: set[str], wanted: Sequence[PositionStance]) -> list[Quote]:
+    """Return the stances of these people, or of all, the latest first. A guess is not shown."""
+    reading = summary.reading if summary else None
+    positions = [
+        position
+        for position in (reading.positions if reading else ())
+        if position.tier is Tier.SAID
+        and position.stance is not PositionStance.PROPOSER
+        and (not people or position.person.lower() in people)
+        and (not wanted or position.stance in wanted)
+    ]
+    positions.sort(key=lambda position: position.at.timestamp() if position.at else 0.0, reverse=True)
+    return [
+        Quote.of(
+            position.citation.quote,
+            position.citation.message_id,
+            Address(name=position.name, email=position.person),
+            position.at,
+            position.stance.value,
+        )
+        for position in positions[:MOST_POSITIONS]
+    ]

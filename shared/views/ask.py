@@ -51,6 +51,12 @@ _WHO = re.compile(
     r"\b(?:everyone|everybody|anyone|anybody|someone|somebody)\b",
     re.IGNORECASE,
 )
+_OUTCOME = re.compile(
+    r"\b(?:decid\w+|decisions?|outcomes?|results?|rejected|accepted|approved|withdrawn|concluded|resolved|"
+    r"chairs?|chairman|maintainers?|editors?|why)\b",
+    re.IGNORECASE,
+)
+"""Words for what came of a thread. Its mails need not have them, so they are not searched for."""
 
 
 class Question(QueryParameters):
@@ -70,7 +76,7 @@ class Question(QueryParameters):
 async def answer_question(
     clients: Clients, question: str, source: str | None = None, *, written: bool = False
 ) -> Answer:
-    found = await find(clients, SearchAsked(q=question, source=source, limit=10))
+    found = await find(clients, SearchAsked(q=_topic_of(question), source=source, limit=10))
     about = _people_asked_for(question, found.documents.values())
     if about is not None and (topic := _without_names(question, about.values())):
         # Threads that a person wrote in are near to the person's name, whatever they are about.
@@ -197,14 +203,22 @@ def _people_asked_for(question: str, threads: Iterable[Thread]) -> dict[str, str
     if _WHO.search(question):
         return {}
     asked = f" {' '.join(_NAME_PART.findall(question.casefold()))} "
+    capitalized = {word.casefold() for word in _NAME_PART.findall(question)[1:] if word.istitle()}
     named = {}
     for address in [person for thread in threads for person in thread.participants]:
         words = _NAME_PART.findall(address.name.casefold())
-        # A short first or last name alone may be a word.
-        forms = [" ".join(words), *(word for word in (*words[:1], *words[-1:]) if len(word) >= SHORTEST_NAME)]
+        # A short first or last name alone may be a word, unless it has a capital.
+        ends = (*words[:1], *words[-1:])
+        forms = [" ".join(words), *(end for end in ends if len(end) >= SHORTEST_NAME or end in capitalized)]
         if name := next((form for form in forms if form and f" {form} " in asked), None):
             named[address.email.lower()] = name
     return named or None
+
+
+def _topic_of(question: str) -> str:
+    """Return the question without words for an outcome, unless nothing else or an operator is in it."""
+    topic = _OUTCOME.sub(" ", question)
+    return question if ":" in question or '"' in question or not has_content(topic) else topic
 
 
 def _without_names(question: str, names: Iterable[str]) -> str | None:
@@ -228,7 +242,10 @@ def _stances_in(question: str) -> list[PositionStance]:
 
 
 def _positions(summary: Summary | None, people: set[str], wanted: Sequence[PositionStance]) -> list[Quote]:
-    """Return the stances of these people, or of all, the latest first. A guess is not shown."""
+    """Return the stances of these people, or of all, the latest first. A guess is not shown.
+
+    A person who took a wanted stance and left it is shown with both.
+    """
     reading = summary.reading if summary else None
     positions = [
         position
@@ -236,16 +253,17 @@ def _positions(summary: Summary | None, people: set[str], wanted: Sequence[Posit
         if position.tier is Tier.SAID
         and position.stance is not PositionStance.PROPOSER
         and (not people or position.person.lower() in people)
-        and (not wanted or position.stance in wanted)
     ]
     positions.sort(key=lambda position: position.at.timestamp() if position.at else 0.0, reverse=True)
-    return [
-        Quote.of(
-            position.citation.quote,
-            position.citation.message_id,
-            Address(name=position.name, email=position.person),
-            position.at,
-            position.stance.value,
-        )
-        for position in positions[:MOST_POSITIONS]
-    ]
+    quotes: list[Quote] = []
+    for position in positions:
+        sender = Address(name=position.name, email=position.person)
+        earlier = position.earlier
+        if earlier and (not wanted or earlier.stance in wanted):
+            cited = earlier.citation
+            quotes.append(Quote.of(cited.quote, cited.message_id, sender, earlier.at, earlier.stance.value))
+        elif wanted and position.stance not in wanted:
+            continue
+        cited = position.citation
+        quotes.append(Quote.of(cited.quote, cited.message_id, sender, position.at, position.stance.value))
+    return quotes[:MOST_POSITIONS]

@@ -74,3 +74,34 @@ def test_a_question_about_a_person_is_about_its_topic_and_not_about_the_name(sit
     ]
     json = site.json(f"/api/ask?q={quote('What does Nora think about JSON?')}")
     assert (json["text"], json["threads"]) == ("No clear position on this was found in the mail.", [])
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "who objected to adoption",
+        "Who objected to the adoption of the draft?",
+        "what does Leo think of adoption",
+    ],
+)
+def test_an_objection_that_was_withdrawn_is_shown_with_the_later_stance(site: Site, question: str) -> None:
+    (thread,) = site.json(f"/api/ask?q={quote(question)}")["threads"]
+    assert thread["subject"].endswith("Call for adoption: draft-lindqvist-tally-receipts-02")
+    assert [(quoted["from"]["name"], quoted["stance"]) for quoted in thread["sentences"]] == [
+        ("Leo Fitzgerald", "oppose"),
+        ("Leo Fitzgerald", "support"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("why was renaming rejected", "All right, I withdraw the proposal."),
+        (
+            "what did the chair decide about the signature algorithm",
+            "There is no consensus to change the mandatory-to-implement algorithm.",
+        ),
+    ],
+)
+def test_words_for_an_outcome_need_not_stand_in_the_mail(site: Site, question: str, sentence: str) -> None:
+    assert site.json(f"/api/ask?q={quote(question)}")["threads"][0]["sentences"][0]["text"] == sentence

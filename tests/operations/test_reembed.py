@@ -199,7 +199,7 @@ async def test_a_missing_index_blames_no_chunk_and_says_what_to_do(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place, with_model(place, "never-made") as other:
-        with pytest.raises(IndexMissingError, match=r"python -m shared\.upkeep\.provisioning") as raised:
+        with pytest.raises(IndexMissingError, match=r"python -m shared\.operations\.provisioning") as raised:
             await other.index.upsert([{"chunk_id": "c", "embedding": [1.0, 0.0, 0.0, 0.0]}])
         assert classify(raised.value).kind is ErrorKind.TRANSIENT
         with pytest.raises(RejectedItemsError):

@@ -31,8 +31,8 @@ BEFORE = CREATED - timedelta(hours=1)
 EARLIER = "2026-01-02T02:04:05.000000Z"
 ARCHIVE = DocumentRef(Archive, "a1")
 GONE = DocumentRef(Archive, "gone")
-PERMANENT = ClassifiedError(ErrorKind.PERMANENT, "StatusProblem", "it does not work")
-TRANSIENT = ClassifiedError(ErrorKind.TRANSIENT, "StatusProblem", "it does not work")
+PERMANENT = ClassifiedError(ErrorKind.PERMANENT, "Trouble", "it does not work")
+TRANSIENT = ClassifiedError(ErrorKind.TRANSIENT, "Trouble", "it does not work")
 
 
 def tried(attempts: int = 2, last: datetime | None = BEFORE, **fields: Any) -> Archive:

@@ -35,7 +35,7 @@ def test_a_chunk_is_settled_when_this_model_embedded_it_or_it_was_given_up(
     assert is_chunk_finished(new_chunk(**state), "now") is settled
 
 
-FAILURE = ClassifiedError(ErrorKind.PERMANENT, "StatusProblem", "too long")
+FAILURE = ClassifiedError(ErrorKind.PERMANENT, "Trouble", "too long")
 NOW = "2026-01-02T03:04:05.000000Z"
 
 

@@ -92,7 +92,7 @@ async def test_a_refresh_that_changes_nothing_keeps_the_number(store: Store) -> 
 
 
 async def test_a_refresh_that_failed_is_counted_with_its_error(store: Store) -> None:
-    failure = ClassifiedError(ErrorKind.TRANSIENT, "StatusProblem", "later")
+    failure = ClassifiedError(ErrorKind.TRANSIENT, "Trouble", "later")
     changes = await changes_to(store, new_digest(), lambda: fail_digest(store, "d1", failure, CREATED))
     assert changes == {
         "attemptCount": 3,

@@ -143,7 +143,7 @@ async def test_a_new_version_of_a_thread_that_was_done_or_given_up_starts_its_at
 
 
 @pytest.mark.parametrize(
-    ("version", "event", "reopen_document"),
+    ("version", "event", "reopened"),
     [(VERSION, "one", False), (VERSION, "other", True), ("older", "one", True)],
 )
 async def test_who_finds_its_own_claim_does_not_start_the_attempts_again(

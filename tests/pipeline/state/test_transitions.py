@@ -77,7 +77,7 @@ def _subject(document: Document) -> DocumentRef:
 
 def _failure(document: Document) -> ClassifiedError:
     kind = ErrorKind.PERMANENT if document.id.endswith("-failed") else ErrorKind.TRANSIENT
-    return ClassifiedError(kind, "StatusProblem", "it does not work")
+    return ClassifiedError(kind, "Trouble", "it does not work")
 
 
 async def _fail(store: Store, document: Document) -> None:

@@ -33,18 +33,18 @@ _FROM_LINE = re.compile(rb"^From ", re.MULTILINE)
 
 
 class CorpusSourceError(RuntimeError):
-    """A source does not answer, or has other content than the committed checksum says."""
+    """A source does not answer, or its content differs from the committed checksum."""
 
 
 @dataclass(frozen=True)
 class Sources:
     files: str = FILES
     repositories: str = REPOSITORIES
-    bc3: Path | None = None  # the archive that its page offers
+    bc3: Path | None = None  # the archive that the page of BC3 offers
 
 
 def build(folder: Path, sources: Sources, table: dict[str, Any]) -> Iterator[str]:
-    """Write what is missing or differs, and say in one line what became of each file."""
+    """Write each missing or different file, and report the outcome of each file in one line."""
     for entry in table["files"]:
         yield _keep(folder, entry, partial(_download, f"{sources.files}/{entry['url']}"))
     for entry in table["months"]:
@@ -74,7 +74,7 @@ def _content(path: Path) -> bytes:
 
 
 def _digest(suffix: str, content: bytes) -> str:
-    """Of XML, its threads count, in any order and layout."""
+    """Return the digest of a file. XML counts by its threads, in any order and layout."""
     if suffix == ".xml":
         threads = sorted(ET.canonicalize(ET.tostring(one), strip_text=True) for one in _threads(content))
         content = "\n".join(threads).encode()
@@ -91,7 +91,10 @@ def _download(url: str) -> bytes:
 
 
 def _month_of(url: str, entry: dict[str, Any]) -> bytes:
-    """The mails of a public-inbox repository, one a commit in the file `m`, as an mbox by date."""
+    """Return the messages of a public-inbox repository as an mbox by date.
+
+    Each commit stores one message in `m`.
+    """
     with tempfile.TemporaryDirectory(prefix="corpus-") as folder:
 
         def git(*arguments: str, given: str | None = None) -> bytes:
@@ -115,7 +118,10 @@ def _month_of(url: str, entry: dict[str, Any]) -> bytes:
 
 
 def _blobs(answers: bytes) -> Iterator[bytes]:
-    """The objects in the output of `git cat-file --batch`. A commit that deletes a mail has no object."""
+    """Return the objects in the output of `git cat-file --batch`.
+
+    A commit that deletes a message has no object.
+    """
     position = 0
     while position < len(answers):
         end = answers.index(b"\n", position)
@@ -135,7 +141,7 @@ def _in_mbox(mail: bytes) -> bytes:
 
 
 def _half_of(archive: Path, entry: dict[str, Any], chosen: Sequence[str]) -> bytes:
-    """The threads of the half that the rules of the reader were allowed to know."""
+    """Return the threads of the half that the authors of the reader's rules were allowed to see."""
     try:
         with zipfile.ZipFile(archive) as opened:
             name = next((n for n in opened.namelist() if Path(n).name == entry["member"]), None)

@@ -1,4 +1,4 @@
-"""Nothing that belongs to somebody leaves the app in a log line."""
+"""No private data appears in a log line."""
 
 import traceback
 from functools import partial
@@ -64,7 +64,9 @@ def test_a_line_without_an_end_is_cleaned_in_no_time(word: str) -> None:
 
 
 def test_what_is_cut_off_shows_no_address_by_half() -> None:
-    filler = f"({'a' * 80}@example.org) " * 52  # each becomes short, so that the line's end comes into view
+    filler = (
+        f"({'a' * 80}@example.org) " * 52
+    )  # each address becomes short, so that the end of the line is kept
     for size in range(70):
         cleaned = clean_text(f"{filler}{'.' * size} private.person@example.org " + "word " * 1000)
         assert "private" not in cleaned

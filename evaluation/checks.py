@@ -176,7 +176,7 @@ def told_lie(case: Case, lie: Row) -> Row:
 
 
 def fate_of_lie(case: Case, lie: Row) -> str:
-    """Return the fate of the lie: refused, marked as the model's reading, shown unmarked, or said by a rule."""
+    """Return the fate of the lie: refused, marked as the model's reading, shown unmarked, or a rule's own."""
     reading = case.read(told_lie(case, lie))
     if "summary" in lie:
         narrative = reading.model.narrative if reading.model else ()

@@ -61,9 +61,8 @@ def test_parts_go_straight_to_the_storage_and_after_a_break_only_what_is_missing
         route.fulfill(status=409, json={"detail": "cut off here"})
 
     page.route("**/operator/upload/end?*", refuse)
-    page.route(
-        "**&blockid=MDAwMDAwMDI*", lambda route: route.abort()
-    )  # 00000002 fails until the browser stops trying
+    # Block 00000002 fails until the browser stops trying.
+    page.route("**&blockid=MDAwMDAwMDI*", lambda route: route.abort())
     first = listen(page)
     send(page, large, "direct")
     expect(page.locator("#sent")).to_have_text("cut off here", timeout=60_000)

@@ -64,9 +64,8 @@ def test_a_line_without_an_end_is_cleaned_in_no_time(word: str) -> None:
 
 
 def test_what_is_cut_off_shows_no_address_by_half() -> None:
-    filler = (
-        f"({'a' * 80}@example.org) " * 52
-    )  # each address becomes short, so that the end of the line is kept
+    # Each address becomes short, so that the cut comes near the end of the line.
+    filler = f"({'a' * 80}@example.org) " * 52
     for size in range(70):
         cleaned = clean_text(f"{filler}{'.' * size} private.person@example.org " + "word " * 1000)
         assert "private" not in cleaned

@@ -59,9 +59,8 @@ async def test_a_process_keeps_to_its_connections_and_nothing_is_refused(broker:
     assert [answer for answer in answers if isinstance(answer, BaseException)] == []
     assert len(answers) == 3 * len(QUEUES)
     assert counts["refused"] == 0
-    assert (
-        3 <= counts["most"] <= 2 * 3
-    )  # the broker may read the end of one connection after the start of the next
+    # The broker may read the end of one connection after the start of the next.
+    assert 3 <= counts["most"] <= 2 * 3
 
 
 async def test_without_a_bound_the_emulator_refuses_the_app(broker: RunningService) -> None:

@@ -489,9 +489,8 @@ class TestWhatTheSdksRaise:
             await place.clients.index.upsert([row(place.tag, 1, "t", [1, 0, 0, 0], "a@x", 1)])
         assert classify(raised.value).kind is kind, repr(raised.value)
 
-    @pytest.mark.filterwarnings(
-        "ignore::ResourceWarning"
-    )  # the SDK does not close the sockets of dropped connections
+    # The SDK does not close the sockets of dropped connections.
+    @pytest.mark.filterwarnings("ignore::ResourceWarning")
     @pytest.mark.parametrize(("fault", "kind"), BUS, ids=str)
     @pytest.mark.requirement("R-608")
     async def test_from_the_bus(

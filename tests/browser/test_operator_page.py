@@ -161,9 +161,8 @@ def test_a_group_is_requeued_by_its_button_and_its_operation_ends_before_ones_ey
         expect(page.get_by_role("status")).to_contain_text("was started")
         operation = page.url.rpartition("asked=")[2]
         row = page.locator("tr", has_text=operation)
-        expect(row).to_contain_text(
-            "succeeded", timeout=60_000
-        )  # the script updates the page without a reload
+        # The script updates the page without a reload.
+        expect(row).to_contain_text("succeeded", timeout=60_000)
         expect(row).to_contain_text("1 requeued")
         expect(row).to_contain_text("dlq.requeue")
     assert complaints == []

@@ -1,4 +1,4 @@
-"""A chat model's path, measured: a perfect reader loses next to nothing on it, a liar gets next to nothing past it."""
+"""The chat model's path loses hardly any claim of a perfect reader, and hides hardly any lie of a liar."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ STRUCTURAL = (
 
 
 def write_answer(folder: Path, labelled: LabelledThread) -> None:
-    """The label as the file that the replay endpoint answers this thread with."""
+    """Write the label to the file with which the replay endpoint answers this thread."""
     thread = LinkedThread(labelled.mails, labelled.profile)
     (part,) = number_thread(thread, labelled.mails[0].subject, room=WINDOW - ANSWER).parts
     messages = [{"role": "system", "content": part.system}, {"role": "user", "content": part.user}]
@@ -70,7 +70,7 @@ async def test_a_perfect_reader_loses_next_to_nothing_on_the_way(tmp_path: Path)
             "key points: sentence shown",
         )
     }
-    # What is lost: quotes that settle nothing in words of their own, agreements over an objection that is seen.
+    # Some claims are lost: quotes whose words settle nothing, and agreements despite a visible objection.
     assert {name: value for name, value in least.items() if value < 0.9} == {}
 
 

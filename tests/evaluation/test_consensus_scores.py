@@ -1,4 +1,4 @@
-"""Our scorer gives the figures of the labels' own; the reader keeps its bounds where the labels are."""
+"""Our scorer gives the same figures as the labels' own, and the reader keeps its bounds on the labels."""
 
 import importlib.util
 import json
@@ -172,7 +172,7 @@ def test_nothing_is_inverted_and_no_proposer_counted_where_rules_were_written() 
 
 
 def test_what_is_said_and_what_is_only_quoted_are_counted_apart() -> None:
-    """Ann is said to be for it, which is right; Bob's soft no is a remark, and the label calls him mixed."""
+    """Ann's stated support is right. Bob's soft no is only quoted, and the label calls him mixed."""
     mails = (
         mail(0, "pat", "Keep the last line of a file.", subject="[PATCH] parser: keep the last line"),
         mail(1, "ann", "This looks good to me."),

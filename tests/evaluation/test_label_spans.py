@@ -1,4 +1,4 @@
-"""Labels are published as ids, places and digests, and become whole again with the mails."""
+"""Labels are published as ids, places and digests, and are restored with the messages."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The checks of the chat model on recorded answers and lies: true claims stay, lies do not."""
+"""The checks of the chat model on recorded answers and lies: they keep true claims and refuse lies."""
 
 from collections import Counter
 
@@ -13,8 +13,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-# By part: the largest shares of true sentences refused and marked, of lies unmarked, the least share of lies refused.
-# The fourth part is by a writer who had not seen the checks.
+# By part: the largest shares of true sentences refused, of true sentences marked, and of unmarked lies, and
+# the smallest share of refused lies. The author of the fourth part had not seen the checks.
 FLOORS = {"third": (0.04, 0.15, 0.12, 0.6), "fourth": (0.06, 0.2, 0.23, 0.4)}
 
 
@@ -23,7 +23,7 @@ def test_true_claims_stay_and_lies_do_not(part: str) -> None:
     refused, marked, unmarked, least_refused = FLOORS[part]
     found = list(cases([part]))
     assert len(found) >= 12
-    assert all(case.is_of_this_prompt for case in found)  # else record the answers again
+    assert all(case.is_of_this_prompt for case in found)  # otherwise record the answers again
     kept: Counter[str] = sum((fates_of_claims(case, case.read()) for case in found), Counter())
     told = Counter(fate_of_lie(case, lie) for case in found for lie in lies_of(case))
     sentences = sum(count for fate, count in kept.items() if fate.startswith("sentence"))

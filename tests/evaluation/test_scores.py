@@ -48,7 +48,8 @@ def test_a_corpus_with_people_is_scored_by_hand(tmp_path: Path) -> None:
     (tmp_path / "annotation.xml").write_text(ANNOTATION)
     threads = read_bc3([tmp_path / "corpus.xml"], [tmp_path / "annotation.xml"])
     assert human_f1(threads) == pytest.approx(2 / 3)
-    # So short a thread is shown whole, but for the quoted line and the signature: two against one, and two.
+    # Such a short thread is shown whole, except for the quoted line and the signature: two against one, and
+    # two.
     assert shown_f1(threads) == pytest.approx((2 / 3 + 1) / 2)
     assert first_sentences_f1(threads) == 0
     assert citation_recall(threads, nearest=1) == 1

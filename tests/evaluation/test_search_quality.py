@@ -1,4 +1,4 @@
-"""The labeled queries, and how they are scored."""
+"""The labeled queries and their scores."""
 
 import math
 from collections import Counter

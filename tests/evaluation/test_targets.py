@@ -1,4 +1,4 @@
-"""The figures that the project promises, measured on the corpora where they are."""
+"""The figures that the project promises, measured on the corpora if the machine has them."""
 
 from functools import cache
 

@@ -1,8 +1,9 @@
-"""What azd would hand to a deployment: its substitution in main.parameters.json, and what its pipeline passes on.
+"""A model of azd: its substitution in main.parameters.json, and the variables that its pipeline passes on.
 
-By azd's source: `${NAME=default}` takes the default where the variable is missing or empty; a string that came
-out empty because of a missing variable is left out; text becomes a number or a boolean where the parameter is
-one, and is left out where it cannot; `azd pipeline config` carries the listed variables that have a value, escaped as JSON.
+By azd's source: `${NAME=default}` takes the default if the variable is missing or empty. A parameter whose
+string is empty because of a missing variable is left out. Text becomes a number or a boolean if the parameter
+has that type, and is left out if it cannot. `azd pipeline config` passes on the listed variables that have a
+value, escaped as JSON.
 """
 
 import json
@@ -38,7 +39,7 @@ _OMITTED = object()
 
 @dataclass(frozen=True)
 class Provider:
-    """Who is signed in to azd."""
+    """The identity that is signed in to azd."""
 
     principal_id: str = "aaaaaaaa-0000-0000-0000-00000000000a"
     principal_type: str = "User"
@@ -46,7 +47,7 @@ class Provider:
 
 @dataclass
 class Deployment:
-    """One `azd provision`: what was handed over, what would be there after it."""
+    """One `azd provision`: the parameters, and the resources that would exist afterwards."""
 
     parameters: dict[str, Any]
     resources: list[Planned]
@@ -61,7 +62,7 @@ class Deployment:
 
     @property
     def app_settings(self) -> dict[str, str]:
-        """The worker's."""
+        """Return the settings of the worker."""
         return self.settings_of("worker")
 
     def settings_of(self, part: str) -> dict[str, str]:
@@ -74,7 +75,7 @@ class Deployment:
 
 
 def names_read() -> dict[str, str]:
-    """Each variable that a parameter reads, with its default; secrets among them."""
+    """Return each variable that a parameter reads, secrets included, with its default."""
     text = json.dumps(WRITTEN)
     return dict(_VARIABLE.findall(text))
 
@@ -82,7 +83,7 @@ def names_read() -> dict[str, str]:
 def parameters_of(
     environment: Mapping[str, str], who: Provider, kept: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """With what azd finds in vaults in place of references: of text alone, not of text within objects."""
+    """Return the parameters. References to a vault are replaced in text, but not in text within objects."""
     known = {
         **environment,
         "AZURE_PRINCIPAL_ID": who.principal_id,
@@ -97,7 +98,7 @@ def parameters_of(
 
 
 def effective(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """With the template's own defaults where azd left a parameter out."""
+    """Return the parameters, with the template's own defaults for those that azd left out."""
     defaults = {
         name: literal(parameter.default)
         for name, parameter in DECLARED.items()
@@ -133,7 +134,7 @@ def provision(
     present: Mapping[str, str] | None = None,
     kept: Mapping[str, str] | None = None,
 ) -> Deployment:
-    """Provision, and keep the outputs in the environment as azd does."""
+    """Provision, and store the outputs in the environment as azd does."""
     parameters = parameters_of(environment, who or Provider(), kept)
     refused = [name for name, value in parameters.items() if DECLARED[name].refuses(value)]
     assert refused == [], refused
@@ -143,7 +144,7 @@ def provision(
 
 
 def pipeline(environment: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The repository's variables and secrets after `azd pipeline config`."""
+    """Return the repository's variables and secrets after `azd pipeline config`."""
     listed = yaml.safe_load((ROOT / "azure.yaml").read_text())["pipeline"]
     own = ["AZURE_ENV_NAME", "AZURE_LOCATION", "AZURE_SUBSCRIPTION_ID"]
 
@@ -155,13 +156,13 @@ def pipeline(environment: Mapping[str, str]) -> tuple[dict[str, str], dict[str, 
 
 
 def workflow_environment(variables: Mapping[str, str], secrets: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the workflow's deploy job: what it names of the repository, empty where that is not set."""
+    """Return the environment of the workflow's deploy job. Repository values that are not set are empty."""
     written = yaml.safe_load((ROOT / ".github/workflows/azure-dev.yml").read_text())["jobs"]["deploy"]["env"]
     return {name: _expression(value, variables, secrets) for name, value in written.items()}
 
 
 def _expression(written: str, variables: Mapping[str, str], secrets: Mapping[str, str]) -> str:
-    """`${{ vars.A || 'b' }}`: the first that is not empty."""
+    """Return the first value that is not empty, as in `${{ vars.A || 'b' }}`."""
     expression = re.fullmatch(r"\$\{\{ (.*) \}\}", written)
     assert expression is not None, written
     kinds = {"vars": variables, "secrets": secrets}

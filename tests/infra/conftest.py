@@ -1,4 +1,4 @@
-"""A copy of the Bicep to break, and the repository's own to judge."""
+"""A copy of the Bicep for tests that break it, and access to the repository's own."""
 
 import shutil
 from pathlib import Path
@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
-    """infra/ and bicep/ in a folder of their own."""
+    """A folder with copies of infra/ and bicep/."""
     for folder in ("infra", "bicep"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
     return tmp_path

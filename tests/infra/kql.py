@@ -1,4 +1,4 @@
-"""Says whether KQL queries ask for something that is there."""
+"""Check that KQL queries use only existing tables, columns, metrics and attributes."""
 
 import ast
 import json
@@ -17,7 +17,7 @@ from tests.support.span_attributes import COUNT_PREFIX, SPAN_ATTRIBUTES
 
 __all__ = ["Judged", "emitted", "judge"]
 
-# The tables of Log Analytics that we read, with the types of their columns.
+# The tables of Log Analytics that our queries read, with the types of their columns.
 _RUN = {"TimeGenerated": "datetime", "Properties": "dynamic", "ItemCount": "int", "OperationId": "string"}
 TABLES = {
     "AppMetrics": {
@@ -56,7 +56,7 @@ class _Asked:
 
 @lru_cache(maxsize=1)
 def emitted() -> set[str]:
-    """The metrics that some code measures: `metrics.queue_depth.set(...)`."""
+    """Return the metrics that some code records: `metrics.queue_depth.set(...)`."""
     used = {
         node.func.value.attr
         for folder in ("shared", "stages", "web")
@@ -77,7 +77,7 @@ def emitted() -> set[str]:
 
 
 def judge(queries: Mapping[str, str]) -> dict[str, Judged]:
-    """Microsoft's parser on all queries in one run, and whether each metric and attribute is emitted."""
+    """Run Microsoft's parser on all queries at once, and check that each metric and attribute is emitted."""
     node = Path(ROOT_DIR, "bin", "node")
     asked = json.dumps({"tables": TABLES, "queries": queries})
     ended = subprocess.run(

@@ -1,7 +1,7 @@
-"""Runs our KQL files on rows: as much of the language as they use, with its rules for what is missing.
+"""Run our KQL files on rows: the subset of the language that they use, with its rules for missing values.
 
-A row is a dict, a time is seconds since the epoch, a timespan is seconds. What is null compares as false; sums
-of nothing are 0; the least and the most of nothing are null.
+A row is a dict, a time is seconds since the epoch, and a timespan is seconds. Comparisons with null are
+false, the sum of nothing is 0, and the minimum and maximum of nothing are null.
 """
 
 import math
@@ -31,11 +31,11 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class KqlError(ValueError):
-    """The query asks for something that the engine does not know."""
+    """The query uses something that the engine does not support."""
 
 
 def run_kql(query: str, tables: Mapping[str, Rows], now: float) -> Rows:
-    """The rows that the query gives on these tables."""
+    """Return the rows that the query gives on these tables."""
     bare = re.sub(r"//[^\n]*", "", query)
     return _Reader(_tokens(bare), tables, now).query()
 
@@ -59,8 +59,6 @@ class _Reader:
         self._now = now
         self._lets: dict[str, Any] = {}
 
-    # tokens
-
     @property
     def _next(self) -> str:
         return self._tokens[self._at]
@@ -83,8 +81,6 @@ class _Reader:
         while self._is(","):
             items.append(item())
         return items
-
-    # a query and its stages
 
     def query(self) -> Rows:
         while self._is("let"):
@@ -193,7 +189,7 @@ class _Reader:
         tokens = self._tokens[start : self._at]
         return (tokens[2] if tokens[0] == "bin" else tokens[0]), value
 
-    # expressions, from the loosest binding to the tightest
+    # From the loosest binding to the tightest.
 
     def _expression(self) -> Value:
         value = self._both()

@@ -1,4 +1,4 @@
-"""What `azd provision` would create, for the ways in which it can be asked."""
+"""The resources that `azd provision` would create, for several sets of parameters."""
 
 from functools import lru_cache
 from typing import Any

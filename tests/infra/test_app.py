@@ -1,4 +1,4 @@
-"""The function app in Azure: its plan, its scaling, and settings that the code understands."""
+"""The function app in Azure: its plan, its scaling, and settings that the code accepts."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from tests.infra.plans import PARTS, WAYS, app, app_settings, of_type, the
 from tests.support.functions import app_functions
 from tools.bicepcheck.evaluate import plan
 
-# What the platform reads; everything else is the app's.
+# The platform reads these settings. The app reads all others.
 PLATFORM = {
     "APPLICATIONINSIGHTS_AUTHENTICATION_STRING",
     "APPLICATIONINSIGHTS_CONNECTION_STRING",
@@ -34,7 +34,7 @@ PLATFORM = {
 LOCK = (ROOT / "requirements.txt").read_text()
 MODEL = {"SUMMARY_BACKEND", "SUMMARY_ENDPOINT", "SUMMARY_MODEL"}
 
-# Settings of other plans that Flex Consumption refuses or ignores: functionAppConfig says it instead.
+# Settings of other plans that Flex Consumption refuses or ignores. functionAppConfig replaces them.
 NOT_ON_FLEX = {
     "ENABLE_ORYX_BUILD", "FUNCTIONS_EXTENSION_VERSION", "FUNCTIONS_WORKER_RUNTIME",
     "FUNCTIONS_WORKER_RUNTIME_VERSION", "SCM_DO_BUILD_DURING_DEPLOYMENT",
@@ -44,7 +44,7 @@ NOT_ON_FLEX = {
 
 
 def settings_of(way: str, part: str = "worker") -> dict[str, str]:
-    """The settings of an app, with an address wherever only Azure knows which."""
+    """Return the settings of an app, with placeholders for the addresses that only Azure knows."""
     return {
         name: "https://known.in.azure/" if name.endswith("_ENDPOINT") and value.startswith("[") else value
         for name, value in app_settings(way, part).items()
@@ -168,7 +168,7 @@ def test_uploads_go_to_a_container_that_the_deployment_makes() -> None:
 
 
 def test_a_stages_function_has_the_name_of_its_queue() -> None:
-    """So that function:embedding keeps the right one warm."""
+    """The name lets function:embedding keep the right function warm."""
     queues = {queue.name for queue in of_type("plain", "Microsoft.ServiceBus/namespaces/queues")}
     bindings = [
         (function.get_function_name(), binding["queueName"])

@@ -44,9 +44,6 @@ SERVICE = {
 }
 
 
-# azure.yaml
-
-
 def test_azure_yaml_has_only_what_its_schema_has() -> None:
     assert AZURE.keys() <= TOP_LEVEL
     assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", AZURE["name"])
@@ -76,9 +73,6 @@ def test_azd_says_which_version_it_needs_and_builds_in_azure() -> None:
     assert not {"requirements.txt", "shared", "web", "host.json"} & set(ignored)
 
 
-# main.parameters.json
-
-
 def test_every_parameter_can_be_set_and_has_its_own_default() -> None:
     assert WRITTEN.keys() == DECLARED.keys() - {"currentMonth"}
     given = parameters_of({"AZURE_ENV_NAME": "demo", "AZURE_LOCATION": "swedencentral"}, Provider())
@@ -92,9 +86,6 @@ def test_no_two_parameters_read_the_same_variable() -> None:
     names = re.findall(r"\$\{(\w+)", json.dumps(WRITTEN))
 
     assert len(names) == len(set(names)) > 80
-
-
-# the workflow
 
 
 def test_the_workflow_signs_in_without_a_secret() -> None:
@@ -163,9 +154,6 @@ def test_the_template_has_the_version_of_the_app() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
     assert AZURE["metadata"]["template"] == f"{AZURE['name']}@{version}"
-
-
-# host.json and Config.json
 
 
 def test_host_json_keeps_to_its_schema() -> None:

@@ -1,4 +1,4 @@
-"""The kept schemas are still what Microsoft's package says. Needs `pip install msmcp-azure` (60 MB)."""
+"""The stored schemas match Microsoft's package. Needs `pip install msmcp-azure` (60 MB)."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from tools.azure_types import KEPT, NoTypesError, declared_types, embedded_files
 
 @pytest.fixture
 def carried() -> dict[str, set[str]]:
-    """The stable versions of each type that the package carries."""
+    """Return the stable versions of each type in the package."""
     try:
         file = executable()
     except NoTypesError as missing:

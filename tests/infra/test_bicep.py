@@ -1,4 +1,4 @@
-"""The deployment worked out, and held against what Azure takes. The Bicep itself is the compiler's to judge."""
+"""The evaluated deployment matches Azure's schemas. The compiler checks the Bicep itself."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ def found_in(folder: Path, way: str = "full") -> list[str]:
 
 
 def test_the_reader_sees_what_is_declared() -> None:
-    """A declaration that it overlooked would be one that is not worked out."""
+    """The evaluation would skip a declaration that the reader overlooks."""
     for path in FILES:
         lines = path.read_text().splitlines()
         for word, kind in (

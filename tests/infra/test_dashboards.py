@@ -1,4 +1,4 @@
-"""Alerts, workbook and queries ask only for what the code emits, and the specification's are all there."""
+"""Alerts, workbook and queries use only data that the code emits, and include those of the specification."""
 
 import json
 import re
@@ -54,7 +54,7 @@ PLANTED = [
 
 @lru_cache(maxsize=1)
 def judged() -> dict[str, Judged]:
-    """The queries of all panels and alerts as they are deployed, and the planted ones, in one run of the parser."""
+    """Check the queries of all panels and alerts, and the planted ones, in one run of the parser."""
     stuck = (ROOT / "infra/kql/alert-stuck-documents.kql").read_text()
     planted = {f"planted {wrong}": stuck.replace(right, wrong) for right, wrong, _ in PLANTED}
     shown = {panel["name"]: panel["content"]["query"] for panel in panels() if panel["type"] == 3}
@@ -187,7 +187,7 @@ def test_every_command_that_an_alert_names_exists() -> None:
 
 
 def exists(command: str) -> bool:
-    """Whether `ops` knows the command, and the option behind it."""
+    """Return whether `ops` knows the command and its option."""
     words, _, option = command.partition("--")
     for length in (3, 2, 1):
         asked = CliRunner().invoke(app, [*words.split()[:length], "--help"], env={"COLUMNS": "200"})
@@ -305,7 +305,7 @@ def test_an_index_that_is_missing_or_wrong_is_said_in_one_line(error: str, remed
 
 
 def run_of(archive: str, event: str, at: int, error: str | None = None) -> dict[str, Any]:
-    """A row of AppRequests: one run of a stage."""
+    """Return a row of AppRequests for one run of a stage."""
     properties = {
         "pipeline.archive_id": archive, "pipeline.stage": "parsing", "pipeline.event_id": event,
         "pipeline.error_type": error, "pipeline.delivery_count": at, "pipeline.count.messages": 5,

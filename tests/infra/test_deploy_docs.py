@@ -1,4 +1,4 @@
-"""The docs of a deployment name what there is to set, to watch and to grant."""
+"""The docs of a deployment name all settings, alerts and roles."""
 
 import json
 import re
@@ -22,7 +22,7 @@ def test_every_variable_that_a_parameter_reads_is_described() -> None:
 
 
 def test_the_docs_name_no_setting_that_cannot_be_set() -> None:
-    """What looks like a setting in the tables of settings is read by a parameter, or set by azd."""
+    """Each apparent setting in the tables of settings is read by a parameter or set by azd."""
     named = {
         word
         for line in SETTINGS.splitlines()
@@ -43,7 +43,7 @@ def test_the_walk_through_goes_from_the_first_deployment_to_the_tear_down() -> N
 
 
 def runs_help(command: list[str]) -> bool:
-    """Whether `ops` knows the command; a word that is an argument and no command is not one."""
+    """Return whether `ops` knows the command. An argument is not a command."""
     from typer.testing import CliRunner  # noqa: PLC0415
 
     from ops.cli import app  # noqa: PLC0415

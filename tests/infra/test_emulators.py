@@ -1,4 +1,4 @@
-"""`make emulators`, with a stand-in for docker on the PATH: what it asks for, what it makes, what it says."""
+"""`make emulators` with a fake docker on the PATH: its calls, its output, and what it creates."""
 
 import importlib.util
 import json
@@ -35,7 +35,7 @@ esac
 
 
 class Desk:
-    """A folder with stand-ins for the tools, and settings of its own."""
+    """A folder with fake tools and its own settings."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -109,7 +109,7 @@ def test_emulators_that_do_not_start_are_said_so(desk: Desk) -> None:
 
 
 def test_everything_is_waited_for_and_made(desk: Desk, cloud: AppCloud, bus_service: RunningService) -> None:
-    """The local cloud stands in for the containers: on other ports, by the settings that are there."""
+    """The local cloud replaces the containers, on other ports, by the existing settings."""
     desk.has("docker", "func")
     settings = {
         "FUNCTIONS_WORKER_RUNTIME": "python",
@@ -131,7 +131,7 @@ def test_everything_is_waited_for_and_made(desk: Desk, cloud: AppCloud, bus_serv
     ]
     assert "func start" in done.stdout
     assert containers_of(settings) == CONTAINERS.keys()
-    assert not (desk.folder / ".localcloud").exists()  # a search service answers: no other is started
+    assert not (desk.folder / ".localcloud").exists()  # a search service answers, so no other is started
     assert json.loads((desk.folder / "local.settings.json").read_text())["Values"] == settings
 
 
@@ -150,7 +150,7 @@ def test_settings_are_written_where_there_are_none_and_left_alone_where_there_ar
     file.write_text(file.read_text().replace("consensus", "mine"))
 
     assert load_settings(written).COSMOS_DATABASE == "consensus"
-    assert load_settings(written).SERVICEBUS_MAX_CONNECTIONS == 3  # the emulator takes ten in all
+    assert load_settings(written).SERVICEBUS_MAX_CONNECTIONS == 3  # the emulator allows ten in total
     assert module.write_settings(tmp_path)["COSMOS_DATABASE"] == "mine"
 
 
@@ -191,9 +191,6 @@ def free_port() -> int:
 def is_open(port: int) -> bool:
     with socket.socket() as asking:
         return asking.connect_ex(("127.0.0.1", port)) == 0
-
-
-# compose.yaml
 
 
 def test_images_are_pinned_by_digest_and_ports_are_open_to_this_machine_only() -> None:

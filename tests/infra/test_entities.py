@@ -1,4 +1,4 @@
-"""Service Bus and Cosmos DB in Azure have what the local cloud and the code have."""
+"""Service Bus and Cosmos DB in Azure match the local cloud and the code."""
 
 import json
 from typing import Any
@@ -14,12 +14,12 @@ from tools import cosmos_containers
 NAMESPACE = json.loads((ROOT / "infra/servicebus/Config.json").read_text())["UserConfig"]["Namespaces"][0]
 BUS = "Microsoft.ServiceBus/namespaces"
 
-# Where Azure is told something else than the emulator, which clamps both to what a test run needs.
+# Azure gets other values than the emulator, which reduces both to what a test run needs.
 MAPPED = {"DefaultMessageTimeToLive": "P14D", "DuplicateDetectionHistoryTimeWindow": "PT30M"}
 
 
 def expected(entity: dict[str, Any]) -> dict[str, Any]:
-    """Azure's properties of an entity of Config.json."""
+    """Return Azure's properties of an entity of Config.json."""
     mapped = entity["Properties"] | {
         name: MAPPED[name] for name in entity["Properties"].keys() & MAPPED.keys()
     }
@@ -70,7 +70,7 @@ def test_the_rules_are_those_of_the_local_cloud() -> None:
 
 
 def test_config_json_has_only_rules_that_the_bicep_maps() -> None:
-    """A SQL filter or another correlation property would be lost on the way."""
+    """The mapping would lose a SQL filter or another correlation property."""
     for topic in NAMESPACE["Topics"]:
         for subscription in topic["Subscriptions"]:
             for rule in subscription["Rules"]:

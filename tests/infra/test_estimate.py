@@ -1,4 +1,4 @@
-"""The estimate: quantities that are worked out, prices with their day, and nothing made up."""
+"""The estimate has computed quantities, dated prices and nothing invented."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ def test_an_idle_month_counts_each_run_of_a_timer_for_a_second() -> None:
 
 
 def test_an_idle_month_of_functions_is_within_the_free_grant() -> None:
-    """Seven timers ran 277,430 times, 554,860 GB-s in a month, which was not."""
+    """Seven timers ran 277,430 times, 554,860 GB-s in a month, and exceeded the grant."""
     for profile in PROFILES:
         idle = lines(profile)
         assert idle["functions.on-demand"].amount == idle["functions.executions"].amount == 0
@@ -48,9 +48,8 @@ def test_an_alert_is_priced_by_how_often_it_asks_and_by_the_series_that_it_watch
     assert standard["alerts.query.PT5M"].quantity + standard["alerts.query.PT15M"].quantity == 21
     assert "alerts.query.PT5M" not in trial
     assert trial["alerts.query.PT15M"].quantity < 6
-    assert (
-        standard["alerts.metric"].quantity == 12 + 1 + 1 + 1
-    )  # dead letters of each entity, two refusals, the web test
+    # Dead letters of each entity, two refusals, the web test.
+    assert standard["alerts.metric"].quantity == 12 + 1 + 1 + 1
 
 
 def test_a_free_grant_is_not_billed() -> None:

@@ -1,4 +1,4 @@
-"""What azd runs around a deployment, run as azd runs it: the line of azure.yaml, in the folder of the project."""
+"""The hooks of a deployment, run as azd runs them: the line of azure.yaml, in the folder of the project."""
 
 import http.server
 import importlib.util
@@ -42,7 +42,7 @@ for name in ("manifest.json", "tokenizer.json", "fp32.bin", "fp32.xml", "int8.bi
 
 
 def run(hook: Mapping[str, Any], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """As azd does: the shell runs the hook's line, and knows the environment's values."""
+    """Run a hook as azd does: a shell runs its line with the environment's values."""
     assert hook["posix"]["shell"] == "sh"
     known = {"PATH": os.environ["PATH"], "HOME": str(folder.parent), "PIP_NO_INDEX": "1", **environment}
     return subprocess.run(
@@ -53,7 +53,7 @@ def run(hook: Mapping[str, Any], folder: Path, **environment: str) -> subprocess
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A fresh clone without .venv and models, as small as the hooks let it be: nothing is to be installed."""
+    """A fresh clone without .venv and models, as small as possible, so that nothing has to be installed."""
     clone = tmp_path / "clone"
     shutil.copytree(ROOT / "infra/hooks", clone / "infra/hooks", ignore=shutil.ignore_patterns("__pycache__"))
     for name in (".funcignore", "azure.yaml", "function_app.py", "host.json", "LICENSE"):
@@ -81,11 +81,8 @@ def module(name: str) -> ModuleType:
 package = module("package")
 
 
-# azd deploy alone
-
-
 def test_the_model_is_built_by_a_hook_that_azd_deploy_fires() -> None:
-    """Hooks of the project fire around commands; only those of the service around its own life."""
+    """Project hooks run around azd commands, and service hooks around the steps of the service."""
     assert "prepackage" in SERVICE
     assert "prepackage" not in AZURE.get("hooks", {})
     for hooks in (SERVICE, AZURE["hooks"]):
@@ -105,9 +102,8 @@ def test_a_clean_clone_deploys_the_model_too_or_nothing(clone: Path) -> None:
     index = run(AZURE["hooks"]["postprovision"], clone, SEARCH_ENDPOINT="https://search.invalid")
 
     assert first.returncode == 0, first.stderr
-    assert (clone / MODEL / "manifest.json").read_text() == str(
-        clone / "build/hooks"
-    )  # built in its own environment
+    # Built in its own environment.
+    assert (clone / MODEL / "manifest.json").read_text() == str(clone / "build/hooks")
     assert "into build/hooks" in first.stdout
     assert again.returncode == 0
     assert "into build/hooks" not in again.stdout
@@ -117,12 +113,12 @@ def test_a_clean_clone_deploys_the_model_too_or_nothing(clone: Path) -> None:
     assert (with_stray.returncode, without_weights.returncode, index.returncode) == (1, 1, 1)
     assert "archive.mbox is not part of the app" in with_stray.stderr
     assert "no weights\nThe embedding model could not be built" in without_weights.stderr
-    assert "ModuleNotFoundError" in index.stderr  # said once, and not waited for
+    assert "ModuleNotFoundError" in index.stderr  # reported once, without a retry
     assert "docs/deploy.md" in index.stderr
 
 
 def test_hooks_that_azd_runs_side_by_side_set_up_one_environment(clone: Path) -> None:
-    """Packages are built while azd provisions: neither hook may clear the environment for the other."""
+    """Packages are built while azd provisions, so no hook may clear the environment for the other."""
     (clone / "infra/hooks/search_index.py").write_text("import pip, sys; print(sys.prefix)")
     offsets, hooks = Random(1), (SERVICE["prepackage"], AZURE["hooks"]["postprovision"])
 
@@ -156,9 +152,6 @@ def test_the_hook_leaves_a_model_that_is_current_as_it_is() -> None:
     assert manifest.stat().st_mtime_ns == before
 
 
-# the package
-
-
 @pytest.mark.parametrize(
     ("stray", "named"),
     [
@@ -176,7 +169,7 @@ def test_a_stray_file_is_named(stray: str, named: str, clone: Path) -> None:
 
 
 def test_what_azd_restore_leaves_behind_is_not_packed(clone: Path) -> None:
-    """It makes an environment in the folder of the service, by the folder's name."""
+    """The environment of `azd restore` is in the folder of the service, under the name of that folder."""
     module = clone / f"{clone.name}_env/lib/python3.11/site-packages/x.py"
     module.parent.mkdir(parents=True)
     module.touch()
@@ -212,11 +205,8 @@ def test_the_patterns_of_funcignore_are_of_the_kind_that_the_check_knows() -> No
         assert line.startswith("#") or not set("/!") & set(line), line
 
 
-# the index
-
-
 def test_the_index_is_made_on_a_clean_machine(tmp_path: Path) -> None:
-    """By the code's own definition, with nothing but what azd knows."""
+    """The hook uses the code's own definition, and only values that azd knows."""
     with running_service("search", data=tmp_path / "data") as service:
         known = service.settings
         results = [
@@ -256,7 +246,7 @@ def test_a_role_that_is_not_known_yet_is_waited_for() -> None:
         done = index_hook(address, INDEX_PAUSE_SECONDS="0")
 
     assert done.returncode == 1
-    assert done.stderr.count("has not propagated yet") == 2  # and the 400 is an error at once
+    assert done.stderr.count("has not propagated yet") == 2  # the 400 is an error at once
 
 
 def test_a_service_inside_a_network_is_left_to_somebody_inside() -> None:
@@ -268,7 +258,7 @@ def test_a_service_inside_a_network_is_left_to_somebody_inside() -> None:
 
 @contextmanager
 def answering(statuses: list[int], body: bytes = b"{}") -> Iterator[str]:
-    """A server that answers with one status after the other, and with the last one for good."""
+    """Serve these statuses in order, and then repeat the last."""
     left = list(statuses)
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -295,9 +285,6 @@ def answering(statuses: list[int], body: bytes = b"{}") -> Iterator[str]:
         server.server_close()
 
 
-# secrets
-
-
 @pytest.mark.parametrize(
     ("line", "ends"),
     [
@@ -319,8 +306,6 @@ def test_a_secret_in_clear_in_the_environment_of_azd_is_refused(line: str, ends:
     assert not ends or value.strip('"') not in done.stderr
 
 
-# the budget
-
 AZD = """#!/bin/sh
 echo "$*" >> "$CALLS"
 [ "$1" = auth ] && echo '{"token": "t"}'
@@ -332,7 +317,7 @@ exit 0
     ("known", "status", "kept"),
     [
         ({"BUDGET_AMOUNT": "100"}, 200, ["env set BUDGET_START_DATE 2026-03-01T00:00:00Z"]),
-        ({"BUDGET_AMOUNT": "100"}, 404, []),  # there is none yet
+        ({"BUDGET_AMOUNT": "100"}, 404, []),  # no budget exists yet
         ({"BUDGET_AMOUNT": "100", "BUDGET_START_DATE": "2026-01-01T00:00:00Z"}, 200, []),
         ({"BUDGET_AMOUNT": "0"}, 200, []),
         ({"BUDGET_AMOUNT": ""}, 200, []),
@@ -368,9 +353,6 @@ def module_text(name: str, constant: str) -> int:
     found = re.search(rf"^{constant} = (\d+)", (ROOT / f"infra/hooks/{name}.py").read_text(), re.MULTILINE)
     assert found is not None
     return int(found[1])
-
-
-# the app
 
 
 def test_a_deployment_is_done_when_the_app_is_well(clone: Path) -> None:
@@ -422,12 +404,9 @@ def test_the_hooks_have_the_values_that_they_need_from_the_outputs() -> None:
     assert {"APP_URI", "SEARCH_ENDPOINT"} <= outputs.keys()
 
 
-# the app registration
-
-
 @contextmanager
 def graph(refuses: str = "") -> Iterator[tuple[str, list[tuple[str, str, Any, bool]]]]:
-    """A server that answers as Microsoft Graph documents it: an upsert makes what is missing."""
+    """A server that behaves as Microsoft Graph documents: an upsert creates a missing object."""
     made: dict[str, dict[str, Any]] = {}
     asked: list[tuple[str, str, Any, bool]] = []
 
@@ -490,7 +469,7 @@ def test_the_registration_is_made_with_the_roles_of_the_app_and_without_a_secret
     method, path, body, creates = asked[0]
     assert (method, path, creates) == ("PATCH", "/applications(uniqueName='rough-consensus-demo')", True)
     assert {role["value"] for role in body["appRoles"]} == set(ROLES)
-    assert asked[len(asked) // 2][2] == body  # the same ids: assignments of people survive
+    assert asked[len(asked) // 2][2] == body  # the same ids, so that assignments of people survive
     assert not any("assword" in json.dumps(found) or "secret" in json.dumps(found) for found in asked)
 
 

@@ -1,4 +1,4 @@
-"""What is deployed: all that the app loads, and nothing that it does not."""
+"""The package has everything that the app loads, and nothing else."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ DEPLOYED = {
 
 
 def is_ignored(path: Path) -> bool:
-    """A pattern without a slash leaves out what has that name, in any folder."""
+    """Return whether a pattern without a slash matches a part of the path."""
     return any(fnmatch(part, pattern) for part in path.parts for pattern in IGNORED)
 
 
@@ -50,7 +50,7 @@ def test_everything_that_a_start_loads_is_in_the_package() -> None:
 
 
 def test_what_code_of_the_package_imports_is_in_the_package() -> None:
-    """Later imports too: no module that is deployed names one that is not."""
+    """Check lazy imports, too: no deployed module names a module that is not deployed."""
     left_out = {"benchmarks", "evaluation", "localcloud", "ops", "tests", "tools"}
     for folder in ("shared", "stages", "web"):
         for file in (ROOT / folder).rglob("*.py"):

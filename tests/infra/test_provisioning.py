@@ -1,4 +1,4 @@
-"""Provision again, and from the pipeline: what was chosen stays, and nothing is changed that Azure lets nobody change."""
+"""Provisioning again, also from the pipeline, keeps the chosen values and changes nothing that Azure forbids."""
 
 import base64
 import json
@@ -29,7 +29,7 @@ PERSON = Provider()
 CI = Provider("cccccccc-0000-0000-0000-00000000000c", "ServicePrincipal")
 OTHERS = Provider("bbbbbbbb-0000-0000-0000-00000000000b")
 WEBHOOKS = [{"name": "chat", "url": "https://example.org/hook", "secret": "s" * 32}]
-# Another value than the default, for each variable that a parameter reads.
+# A value other than the default, for each variable that a parameter reads.
 CHANGED = {
     **FRESH,
     "AZURE_RESOURCE_GROUP": "rg-other",
@@ -119,7 +119,7 @@ CHANGED = {
     "SUMMARY_TIMEOUT_SECONDS": "60",
     "WEBHOOK_ALLOWED_HOSTS": "example.org",
 }  # fmt: skip
-# What the deployment finds out by itself, and what only a machine of one's own may have.
+# The deployment computes FOUND_OUT itself, and only a local machine may have LOCAL.
 FOUND_OUT = {
     "SERVICEBUS_CONNECTION__fullyQualifiedNamespace", "COSMOS_ENDPOINT", "COSMOS_DATABASE",
     "SEARCH_ENDPOINT", "STORAGE_BLOB_ENDPOINT", "AZURE_CLIENT_ID", "TELEMETRY_SAMPLING_RATIO",
@@ -132,15 +132,12 @@ AZURE: dict[str, Any] = yaml.safe_load((ROOT / "azure.yaml").read_text())
 
 
 def from_ci(environment: dict[str, str]) -> dict[str, str]:
-    """The environment of a run of the workflow, in a repository that was set up from this environment."""
+    """Return the environment of a workflow run, in a repository configured from this environment."""
     return workflow_environment(*pipeline(environment))
 
 
 def without_who(parameters: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if not name.startswith("deployer")}
-
-
-# one list
 
 
 def test_every_variable_of_the_list_is_changed_here() -> None:
@@ -182,9 +179,6 @@ def test_every_setting_of_the_app_can_be_set_or_is_found_out() -> None:
     assert settable.isdisjoint(FOUND_OUT | LOCAL)
 
 
-# from a pipeline
-
-
 @pytest.mark.parametrize("environment", [FRESH, CHANGED], ids=["fresh", "changed"])
 def test_a_pipeline_provisions_what_a_person_provisions(environment: dict[str, str]) -> None:
     by_hand = parameters_of(environment, PERSON)
@@ -224,9 +218,6 @@ def test_what_is_set_up_by_hand_is_the_same_after_a_push() -> None:
 
 def test_a_word_that_is_no_number_falls_back_to_the_default_as_azd_has_it() -> None:
     assert "searchReplicas" not in parameters_of({**FRESH, "SEARCH_REPLICAS": "two"}, PERSON)
-
-
-# twice
 
 
 def test_a_budget_keeps_its_first_day() -> None:
@@ -318,7 +309,7 @@ def test_secrets_are_in_the_vault_and_the_app_may_read_them() -> None:
 
 
 def readers(deployed: Deployment, principal: str) -> set[tuple[str, str]]:
-    """(type, name) of what the principal may read in the vault."""
+    """Return (type, name) of each item that the principal may read in the vault."""
     return {
         (found.scope.type, found.scope.name)
         for found in deployed.of_type("Microsoft.Authorization/roleAssignments")
@@ -327,7 +318,7 @@ def readers(deployed: Deployment, principal: str) -> set[tuple[str, str]]:
 
 
 def test_a_secret_that_azd_refers_to_in_a_vault_is_the_same_as_one_in_the_environment() -> None:
-    """The references of `azd env set-secret`, so that .azure holds no secret in clear."""
+    """References of `azd env set-secret` keep plain secrets out of .azure."""
     names = AZURE["pipeline"]["secrets"]
     references = {name: f"akvs://sub/vault/{name}" for name in names}
     kept = {reference: CHANGED[name] for name, reference in references.items()}
@@ -360,9 +351,6 @@ def test_a_vault_can_be_made_anew_unless_it_was_asked_to_be_kept() -> None:
     assert protection(provision({**FRESH, "PURGE_PROTECTION": "false"})) is None
     assert protection(provision({**FRESH, "PROFILE": "trial", "PURGE_PROTECTION": "true"})) is True
     assert protection(provision(dict(FRESH))) is True
-
-
-# who
 
 
 def test_a_person_who_deploys_operates_and_a_pipeline_does_not() -> None:
@@ -408,9 +396,6 @@ def test_cosmos_roles_are_given_one_after_the_other() -> None:
     assert all(assignment.serial for assignment in assignments)
 
 
-# names and places
-
-
 def test_the_longest_environment_name_still_fits() -> None:
     longest = "e" * 64
     deployed = provision({**CHANGED, "AZURE_ENV_NAME": longest, "AZURE_RESOURCE_GROUP": ""})
@@ -444,9 +429,6 @@ def test_a_region_is_one_of_the_list_and_archives_are_copied_to_zones_where_it_h
         }
         assert ("Standard_ZRS" in skus) is regions[name]["zones"], name
     assert regions["swedencentral"]["zones"] is not regions["westus"]["zones"]
-
-
-# profiles
 
 
 def test_the_low_cost_profile_keeps_nothing_warm_and_copies_nothing_to_zones() -> None:

@@ -1,4 +1,4 @@
-"""Identities and no keys; each role where it is needed; nothing on the internet when that is asked for."""
+"""Identities instead of keys, each role only for its purpose, and no public access if that is requested."""
 
 import json
 import re
@@ -50,7 +50,7 @@ PRIVATE = {
 
 
 def grants(way: str, principal: str) -> set[tuple[str, str, str]]:
-    """(role, type of what it is on, its name) of each role that the principal gets."""
+    """Return (role, type of the scope, name of the scope) of each role that the principal gets."""
     found = set()
     for assignment in of_type(way, "Microsoft.Authorization/roleAssignments"):
         properties = assignment.properties
@@ -72,7 +72,7 @@ OF_BOTH = {
 EXPECTED = {
     "web": {
         *OF_BOTH,
-        # A page peeks at dead letters. A requeue of one goes to its queue.
+        # A page peeks at dead letters. A requeue of a dead letter sends it to its queue.
         *(("Azure Service Bus Data Receiver", f"{BUS}/queues", queue) for queue in QUEUES),
         *(("Azure Service Bus Data Sender", f"{BUS}/queues", queue) for queue in QUEUES),
         ("Azure Service Bus Data Sender", f"{BUS}/topics", "events"),
@@ -81,7 +81,7 @@ EXPECTED = {
     },
     "worker": {
         *OF_BOTH,
-        # The scaler reads how many messages are active with the right to manage the namespace alone.
+        # Only the right to manage the namespace lets the scaler read the number of active messages.
         ("Azure Service Bus Data Owner", BUS, "bus-abcdefghijklm"),
         ("Search Index Data Contributor", SEARCH, "search-abcdefghijklm"),
         ("Storage Blob Data Contributor", BLOBS, "dead-letters"),
@@ -90,7 +90,7 @@ EXPECTED = {
 
 
 def expected_grants(part: str) -> set[tuple[str, str, str]]:
-    """The roles that the app of this part needs, and where."""
+    """Return the roles that the app of this part needs, with their scopes."""
     own = {"web": "stwebabcdefghijklm", "worker": "stworkabcdefghijklm"}[part]
     host = {"Storage Blob Data Owner", "Storage Queue Data Contributor", "Storage Table Data Contributor"}
     return EXPECTED[part] | {(role, STORAGE, own) for role in host}
@@ -135,7 +135,7 @@ def test_the_table_of_the_docs_has_the_roles_of_each_identity() -> None:
 
 
 def assigned(way: str) -> defaultdict[str, set[str]]:
-    """The names of the roles that each identity gets."""
+    """Return the names of the roles that each identity gets."""
     found = defaultdict[str, set[str]](set)
     for assignment in of_type(way, "Microsoft.Authorization/roleAssignments"):
         id_ = assignment.properties["roleDefinitionId"].rpartition("/")[2]

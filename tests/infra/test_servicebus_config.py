@@ -1,4 +1,7 @@
-"""The app's entities in Service Bus feed every stage. Each start of the local Service Bus checks the emulator's limits."""
+"""The app's entities in Service Bus feed every stage.
+
+The local Service Bus checks the emulator's limits at start.
+"""
 
 import json
 

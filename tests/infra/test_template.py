@@ -1,4 +1,4 @@
-"""What a template of azd has: it can be taken, opened in a container, and is compiled by Microsoft's Bicep."""
+"""The azd template: others can use it, it opens in a container, and Microsoft's Bicep compiles it."""
 
 import json
 import os
@@ -50,7 +50,7 @@ def test_the_workflow_runs_the_compiler_and_a_check_of_security() -> None:
 
 
 def test_microsofts_validator_of_templates_finds_what_it_asks_for() -> None:
-    """By the rules of microsoft/template-validation-action."""
+    """The rules are those of microsoft/template-validation-action."""
     readme = (ROOT / "README.md").read_text()
     files = [
         "LICENSE", "SECURITY.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", ".github/ISSUE_TEMPLATE",

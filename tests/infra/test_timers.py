@@ -1,4 +1,4 @@
-"""How often the timers that the app registers run in a month in which nothing happens."""
+"""The number of timer runs in a month without work."""
 
 from datetime import UTC, datetime
 
@@ -11,14 +11,14 @@ MIDNIGHT = datetime(2026, 3, 1, tzinfo=UTC).timestamp()
 
 
 def schedules() -> dict[str, str]:
-    """Of every timer that the app registers with the host."""
+    """Return the schedule of every timer that the app registers with the host."""
     triggers = {function.get_function_name(): function.get_trigger() for function in app_functions()}
     found = {name: trigger.get_dict_repr() for name, trigger in triggers.items()}
     return {name: binding["schedule"] for name, binding in found.items() if binding["type"] == "timerTrigger"}
 
 
 def runs_in(seconds: float, schedule: str) -> int:
-    """NCRONTAB has the seconds first."""
+    """Count the runs. NCRONTAB has the seconds first."""
     times = croniter(schedule, MIDNIGHT, second_at_beginning=True)
     count = 0
     while times.get_next(float) <= MIDNIGHT + seconds:

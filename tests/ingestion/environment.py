@@ -1,4 +1,4 @@
-"""One test's place on the local cloud: clients, queues to look into, and fetches that never wait."""
+"""A test's place on the local cloud: clients, queues to read, and fetches that never wait."""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -33,18 +33,18 @@ class Place:
 
     @property
     def clients(self) -> Clients:
-        """With the time of the test's own."""
+        """Return clients with the time of the test."""
         clients = self.bench.clients
         return replace(clients, runtime=replace(clients.runtime, now=self.now, sleep=self.sleep))
 
     def fresh(self, **settings: Any) -> "Place":
-        """The same place for another test, under a tag of its own and with these settings."""
+        """Return the place for another test, with a new tag and these settings."""
         changed = self.clients.settings.model_copy(update=settings)
         clients = replace(self.bench.clients, settings=changed)
         return Place(replace(self.bench, clients=clients))
 
     def mbox(self, *names: str) -> bytes:
-        """An mbox that no other test has."""
+        """Return an mbox that no other test has."""
         return mbox(*(f"{name} {self.tag}" for name in names))
 
     def now(self) -> datetime:
@@ -57,7 +57,7 @@ class Place:
         self.slept.append(seconds)
 
     async def upload(self, content: bytes, filename: str = "list.mbox", **options: Any) -> Stored:
-        self.later(microseconds=1)  # no two uploads start at the same moment
+        self.later(microseconds=1)  # no two uploads start at the same time
         upload = Upload(content, filename, f"list-{self.tag}")
         return await take_upload(upload, self.clients, **options)
 
@@ -85,12 +85,12 @@ class Place:
         return requested.operation_id
 
     async def run(self, operation_id: str | None = None, **options: Any) -> Operation:
-        """Run an operation as the queue's function does, with time and names of the test's own."""
+        """Run an operation as the queue's function does, with the test's time and names."""
         run = FetchRun(secrets=self.secrets, **options)
         return await run_operation(operation_id or await self.request(), self.clients, run=run)
 
     async def announced(self, expected: int) -> list[Event[Any]]:
-        """The ArchiveIngested events in parsing's queue: these, and no more."""
+        """Return the ArchiveIngested events in parsing's queue, and assert that there are no others."""
         return await self.bench.take_all("parsing", expected)
 
     async def failures(self, expected: int) -> list[Event[Any]]:

@@ -1,4 +1,4 @@
-"""A small IMAP server: one mailbox, the commands that a reader needs, and ways to misbehave."""
+"""A small IMAP server: one mailbox, the commands that a client needs, and ways to misbehave."""
 
 import asyncio
 import re

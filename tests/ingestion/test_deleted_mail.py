@@ -1,4 +1,4 @@
-"""A deleted archive's mails do not return when the file they were fetched from grows; an upload brings them."""
+"""Mail of a deleted archive does not return when its fetched file grows. An upload brings it back."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Large files sent past the app: an address that is signed for one blob, for a while, and for writing alone."""
+"""Large files sent directly to the storage: an address signed for one blob, for a limited time, for writing only."""
 
 import base64
 import json
@@ -37,7 +37,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def in_real_time(place: Place, *, is_on: bool = True) -> Clients:
-    """The storage compares an address with its own clock."""
+    """Use real time, because the storage checks an address with its own clock."""
     settings = place.clients.settings.model_copy(update={"DIRECT_UPLOADS": is_on})
     return replace(place.bench.clients, settings=settings)
 
@@ -47,7 +47,7 @@ def upload_of(place: Place, content: bytes) -> PartedUpload:
 
 
 async def put(address: str, number: int | str, content: bytes) -> tuple[int, str]:
-    """As the browser's script does."""
+    """Send a block as the browser's script does."""
     block = base64.b64encode((number if isinstance(number, str) else f"{number:08d}").encode()).decode()
     return await ask("PUT", f"{address}&comp=block&blockid={block}", content)
 
@@ -138,7 +138,10 @@ async def test_there_is_no_address_unless_the_deployment_says_so(place: Place) -
 
 
 class OfTheApp:
-    """A token as Entra ID gives one to the app's identity; Azurite reads what it says, not who signed it."""
+    """The token of the app's identity in Entra ID's form.
+
+    Azurite reads it, but does not check its signature.
+    """
 
     async def get_token(self, *_scopes: str, **_: object) -> AccessToken:
         now = int(time.time())
@@ -160,7 +163,7 @@ class OfTheApp:
 
 @contextmanager
 def azurite_with_identities(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Azurite over TLS, which takes identities; its address and authority."""
+    """Azurite over TLS, which accepts identities: return its address and authority."""
     authority = trustme.CA()
     issued = authority.issue_cert("127.0.0.1", "localhost")
     certificate, key, ca = folder / "cert.pem", folder / "key.pem", folder / "ca.pem"
@@ -184,7 +187,7 @@ async def of_an_identity(address: str, authority: Path) -> AsyncIterator[Blobs]:
 
 
 async def test_an_app_without_a_key_signs_by_its_identity_and_only_for_tls(tmp_path: Path) -> None:
-    """Whether the signature holds, this Azurite cannot say: it knows only the form of earlier versions."""
+    """Azurite cannot check this signature, because it knows only the form of earlier versions."""
     with azurite_with_identities(tmp_path) as (account, authority):
         async with of_an_identity(account, authority) as blobs:
             now = datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""The examples of `sources.json` in the docs are read as `make run` and the API read such a file."""
+"""The examples of `sources.json` in the docs load as `make run` and the API load such a file."""
 
 import json
 import re
@@ -29,7 +29,7 @@ SETTINGS = Settings(COSMOS_ENDPOINT="c", SEARCH_ENDPOINT="s")
 
 
 def loaded(folder: Path, example: str) -> Source:
-    """The one source of an example, from the file as `make run` reads it to the document that the API stores."""
+    """Load the one source of an example, from the file of `make run` to the document that the API stores."""
     (folder / DEFINITIONS).write_text(example, encoding="utf-8")
     (found,) = definitions_at(folder)
     definition = SourceDefinition.model_validate(found)

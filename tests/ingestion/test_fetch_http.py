@@ -1,4 +1,4 @@
-"""Sources over HTTP against a real server: conditional, resumed, redirected, bounded."""
+"""Sources over HTTP from a real server: conditional, resumed, redirected, bounded."""
 
 import pytest
 
@@ -244,7 +244,7 @@ async def test_a_name_that_resolves_to_a_private_address_is_refused_and_never_co
 
 
 async def test_the_checked_address_is_the_one_connected_to_however_the_name_changes(place: Place) -> None:
-    """DNS rebinding: the name is looked up once a connection, and what was checked is what is used."""
+    """Against DNS rebinding each connection looks the name up once and uses the checked address."""
     answers = iter([["127.0.0.1"], ["10.0.0.1"]])
 
     async def resolve(host: str, port: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Sources other than the web: IMAP, rsync, and paths on this machine."""
+"""Sources without HTTP: IMAP, rsync, and local paths."""
 
 import asyncio
 import json
@@ -228,8 +228,6 @@ async def test_tls_is_checked_before_the_login_is_sent(place: Place, tmp_path: P
             assert (await anext(files)).cursor["last_uid"] == 1
 
 
-# rsync
-
 RECORDER = """#!{python}
 import json, os, pathlib, sys, time
 target = pathlib.Path(sys.argv[-1])
@@ -239,7 +237,7 @@ pathlib.Path({log!r}).write_text(json.dumps({{"arguments": sys.argv[1:], "enviro
 
 
 def fake_rsync(folder: Path, body: str) -> Path:
-    """A program named rsync in a folder of its own, which notes how it was called."""
+    """Create a program named rsync in its own folder, which records its calls."""
     program = folder / "bin" / "rsync"
     program.parent.mkdir()
     log = str(folder / "called.json")
@@ -325,7 +323,7 @@ needs_rsync = pytest.mark.skipif(
 
 @asynccontextmanager
 async def rsync_daemon(folder: Path, served: Path) -> AsyncIterator[str]:
-    """A real daemon on loopback that serves a folder as the module `lists`; its address."""
+    """Start a real daemon on loopback that serves a folder as the module `lists`, and return its address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     config = folder / "rsyncd.conf"
@@ -393,9 +391,6 @@ async def test_a_real_rsync_daemon_without_the_module_or_with_too_large_a_file_s
         assert "Unknown module 'nothing'" in ((await elsewhere.run()).error or "")
     await place.announced(1)
     await place.failures(2)
-
-
-# local paths
 
 
 async def test_a_folder_gives_each_file_once_and_again_when_it_changed(place: Place, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Large files in parts: kept, gone on with after a break, put together, taken in once."""
+"""Large files in parts: stored, continued after an interruption, assembled, ingested once."""
 
 import pytest
 
@@ -41,7 +41,7 @@ async def test_a_file_in_parts_goes_on_where_it_broke_and_is_taken_in_as_it_was(
         await join_and_request(place.clients, upload, "test")
     await send(place, upload, content, *(set(range(upload.count)) - {0, 2}))
     operation = await join_and_request(place.clients, upload, "test")
-    for _ in range(2):  # delivered again, it changes nothing
+    for _ in range(2):  # a repeated delivery changes nothing
         done = await run_operation(operation, place.clients)
         assert done.status is OperationStatus.SUCCEEDED
     (taken,) = done.archives

@@ -1,4 +1,4 @@
-"""A pasted address: what is found there, what is fetched from it, and what is refused."""
+"""A pasted address: the source behind it, the fetched files, and the refused addresses."""
 
 import gzip
 from datetime import date

@@ -1,4 +1,4 @@
-"""Archives without mails: what is hidden goes, all else stays byte for byte, and twice is once."""
+"""Redacted archives: hidden mail is removed, everything else stays byte for byte, and a repeat changes nothing."""
 
 import gzip
 import io
@@ -109,7 +109,7 @@ def test_a_person_is_known_by_their_address_and_by_what_others_quote(tmp_path: P
     path.write_bytes(MBOX)
     by_address = SuppressionList(people={hidden_name("BO@example.org")})
     assert redact(path, target, by_address, UnpackLimits()).erased == 1
-    assert SECRET.encode() in target.read_bytes()  # as another quotes it
+    assert SECRET.encode() in target.read_bytes()  # another message quotes it
     with_quotes = SuppressionList(people=by_address.people, quotes=set(quotable_lines(SECRET)))
     assert redact(path, target, with_quotes, UnpackLimits()).erased == 2
     assert SECRET.encode() not in target.read_bytes()

@@ -1,4 +1,4 @@
-"""Fetches as operations: one at a time for each source, by the clock or by hand, safe to repeat."""
+"""Fetches as operations: one at a time for each source, scheduled or by hand, safe to repeat."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def queued(place: Place, expected: int) -> list[str]:
-    """The operations in ingestion's queue, oldest first."""
+    """Return the operations in ingestion's queue, oldest first."""
     receiver, found = await place.bench.receiver("ingestion"), list[str]()
     while len(found) < expected or await receiver.peek_messages(max_message_count=1):
         for message in await receiver.receive_messages(max_message_count=20, max_wait_time=10):
@@ -59,7 +59,7 @@ async def test_of_two_who_ask_at_once_one_gets_the_lease(place: Place) -> None:
 async def test_an_operation_whose_source_another_one_fetches_is_skipped(place: Place) -> None:
     await place.add_source("http", "http://127.0.0.1:1/x")
     late = await place.request()
-    place.later(hours=1)  # its lease has run out while it waited in the queue
+    place.later(hours=1)  # its lease expired while it waited in the queue
     current = await place.request()
     skipped = await place.run(late)
     assert (skipped.status, skipped.error) == (
@@ -132,7 +132,7 @@ async def test_what_a_user_changes_during_a_fetch_is_kept(place: Place) -> None:
 
 
 async def due(place: Place, *others: Place) -> list[str]:
-    """The operations that the timer asks for now, for the sources of these places."""
+    """Return the operations that the timer requests now, for the sources of these places."""
     names = {f"src-{other.tag}" for other in (place, *others)}
     asked = await request_due_fetches(place.clients, place.time)
     store = place.clients.store
@@ -179,7 +179,7 @@ async def test_a_source_that_is_being_fetched_is_not_asked_for_again_when_its_ti
 
 
 async def test_a_request_that_was_lost_on_its_way_to_the_queue_is_made_again(place: Place) -> None:
-    """A crash after the lease was taken: nobody will run that operation, and the source is still due."""
+    """After a crash that left a lease no worker runs that operation, and the source stays due."""
     past = place.time - timedelta(minutes=1)
     lost = {"lease_owner": "lost", "lease_until": place.time + timedelta(minutes=10)}
     await place.add_source("http", "http://127.0.0.1:1/x", schedule="0 0 4 * * *", next_fetch_at=past, **lost)

@@ -83,7 +83,7 @@ async def test_a_crash_after_any_step_and_the_same_file_again_have_one_effect(
 
 
 async def test_a_file_that_was_lost_is_written_again_by_the_same_upload(place: Place) -> None:
-    """And what was given up without it is tried again: the sweep finds it as new."""
+    """A failed archive without its file is tried again, because the sweep finds it as new."""
     content = place.mbox("one")
     stored = await place.upload(content)
     await place.clients.blobs.delete(ARCHIVES_CONTAINER, stored.archive.file_path)
@@ -106,7 +106,7 @@ async def test_a_file_that_is_cut_off_is_written_again(place: Place) -> None:
 
 
 async def test_a_request_does_not_wait_for_a_service_that_refuses(place: Place, cloud: AppCloud) -> None:
-    """It fails at once and names the service: who sent the file has it, and sends it again."""
+    """The request fails at once and names the service, so that the sender can send the file again."""
     Faults(cloud.cosmos).plan(
         {"kind": "status", "operation": "docs.*", "args": {"status": 503}, "times": None}
     )

@@ -1,4 +1,4 @@
-"""A web server for fetchers: ETags, ranges, redirects, and transfers that break off."""
+"""A web server for fetchers: ETags, ranges, redirects, and interrupted transfers."""
 
 import asyncio
 import zlib
@@ -11,7 +11,7 @@ from aiohttp import web
 
 @dataclass
 class Site:
-    """What the server has, what it does wrong, and what it was asked."""
+    """The server's content, its faults, and its recorded requests."""
 
     content: bytes = b""
     etag: str | None = '"1"'
@@ -19,7 +19,8 @@ class Site:
     break_after: list[int] = field(default_factory=list)
     statuses: list[tuple[int, dict[str, str]]] = field(default_factory=list)
     redirects: dict[str, str] = field(default_factory=dict)
-    files: dict[str, bytes] = field(default_factory=dict)  # by address; where there are some, nothing else is
+    # By address. If there are any, all other addresses are missing.
+    files: dict[str, bytes] = field(default_factory=dict)
     ranges: bool = True
     wrong_range: bool = False
     endless: bool = False

@@ -8,7 +8,7 @@ import io
 import sys
 from typing import Any
 
-# It has no types, and is not installed everywhere that these are checked.
+# It has no types, and type checks also run on machines without it.
 atheris: Any = importlib.import_module("atheris")
 
 with atheris.instrument_imports(include=["shared.mail"]):
@@ -34,7 +34,7 @@ def one_input(data: bytes) -> None:
 
 
 def main() -> None:
-    """Try the hard mails, then what the fuzzer makes of its corpus."""
+    """Try the hard messages, then the fuzzer's inputs."""
     for case in CASES:
         one_input(b"From x Mon Feb  5 10:00:00 2024\n" + case.mail)
     atheris.Setup(sys.argv, one_input)

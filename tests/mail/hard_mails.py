@@ -1,6 +1,6 @@
-"""Hard mails, written by us, and what has to come out of them.
+"""Difficult messages, written by us, and the expected results.
 
-Each case is a mail and the fields that are asked of it. Fields: see `test_hard_mails.py`.
+Each case is a message and the fields to check. Fields: see `test_hard_mails.py`.
 """
 
 # ruff: noqa: RUF001 -- a table with a mail a line, in many scripts
@@ -23,7 +23,7 @@ class Case:
 
 
 def mail(*headers: str, body: str = "Text.\n", charset: str = "utf-8") -> bytes:
-    """A mail with these headers; what every mail needs is added where it is missing."""
+    """Build a message with these headers, and add missing headers that every message needs."""
     names = {header.split(":", 1)[0].lower() for header in headers}
     defaults = [
         header

@@ -1,4 +1,4 @@
-"""Addresses in a list's own archive, as the archives themselves make them."""
+"""Addresses in a list's own archive, built as the archives build them."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Text whose charset is missing or wrong is still read, if anybody could read it."""
+"""Text with a missing or wrong charset is decoded if possible."""
 
 import pytest
 

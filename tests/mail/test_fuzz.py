@@ -160,7 +160,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_mail_costs_little(name: str) -> None:
-    """What grows with the square of its length would take minutes; a second of CPU is generous."""
+    """Quadratic work would take minutes, so one second of CPU is a generous limit."""
     start = time.process_time()
     message = parse_message(HOSTILE[name])
     assert time.process_time() - start < 3

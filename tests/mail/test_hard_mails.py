@@ -39,7 +39,7 @@ def test_a_hard_mail_is_read_as_a_person_would_read_it(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
 def test_a_hard_mail_loses_nothing(case: Case) -> None:
-    """The segments tile the body, and the normalised text is its new ones."""
+    """The segments tile the body, and the normalized text is its new segments."""
     message = parse_message(case.mail)
     position = 0
     for _, start, end in message.segments:

@@ -1,4 +1,4 @@
-"""Mail that was written to keep the parser busy: its time may grow with its size, not with the square."""
+"""Hostile mail that tries to keep the parser busy: time may grow with size, but not quadratically."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Masked addresses: every spelling of one, in its length, and nothing that is none."""
+"""Masked addresses: every spelling is masked in its length, and nothing else is."""
 
 import json
 import time
@@ -22,7 +22,7 @@ from shared.mail.masking import addresses_in, mask_addresses, mask_json, masked
         ("(bob@sub.example.org)", "(b**@sub.example.org)"),
         ("&lt;bob@example.org&gt;", "&lt;b**@example.org&gt;"),
         ('"bob@example.org"', '"b**@example.org"'),
-        # What is no address
+        # Text without addresses
         ("@@ -1,2 +3,4 @@", "@@ -1,2 +3,4 @@"),
         ("HEAD@{1} and @decorator.name", "HEAD@{1} and @decorator.name"),
         ("five @ example.org", "five @ example.org"),
@@ -30,7 +30,7 @@ from shared.mail.masking import addresses_in, mask_addresses, mask_json, masked
         ("https://lore.example/git/abc@host.example/", "https://lore.example/git/abc@host.example/"),
         ("https://app.example/m/a%3Db@host.example", "https://app.example/m/a%3Db@host.example"),
         ("/m/a%3Db/c@host.example", "/m/a%3Db/c@host.example"),
-        # What only looks like a link to a mail
+        # Links that only resemble a link to a message
         ("https://l.example/mailman/options/x/bob@e.org", "https://l.example/mailman/options/x/b**@e.org"),
         ("https://l.example/?who=bob@e.org", "https://l.example/?who=b**@e.org"),
         ("/people/bob@example.org", "/people/b**@example.org"),

@@ -1,4 +1,4 @@
-"""Where one message of an archive ends and the next begins."""
+"""The boundaries between messages of an archive."""
 
 import io
 from collections.abc import Iterator
@@ -224,7 +224,7 @@ def test_a_message_that_cannot_be_parsed_is_recorded_and_the_rest_is_read() -> N
 
 
 def test_memory_does_not_grow_with_the_archive() -> None:
-    """The reader holds one message and one block, whatever the archive's length."""
+    """The reader holds one message and one block, regardless of the archive's length."""
 
     class Endless:
         def __init__(self, size: int) -> None:

@@ -1,4 +1,4 @@
-"""What is written as an mbox is read again as it was."""
+"""A written mbox is read back unchanged."""
 
 import mailbox
 from contextlib import closing

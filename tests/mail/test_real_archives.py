@@ -1,4 +1,4 @@
-"""The real archives: what has to hold on all of them. Skipped where the machine has none."""
+"""Properties of all real archives. Skipped on machines without them."""
 
 import dataclasses
 import email
@@ -66,7 +66,7 @@ def compat32(raw: RawMessage) -> email.message.Message:
 
 @pytest.mark.parametrize("path", list(archives()), ids=lambda path: path.name)
 def test_the_standard_library_reads_the_same(path: Path) -> None:
-    """compat32 is the oracle for ids, dates and plain text, where it has an answer at all."""
+    """compat32 is the oracle for ids, dates and plain text, if it has an answer."""
     with open_archive(path) as stream:
         raws = [raw for raw in read_archive(stream) if isinstance(raw, RawMessage)]
     assert raws
@@ -91,12 +91,12 @@ def oracle_text(message: email.message.Message) -> str:
 
 
 def comparable(text: str) -> list[str]:
-    """Words only: flowed text is joined differently, quote marks and stuffing with it."""
+    """Return the words alone: flowed text is joined differently, with quote marks and stuffing."""
     return text.replace(">", " ").replace("\x00", "\ufffd").split()
 
 
 def closure(mails: Iterable[ParsedMail]) -> dict[str, str]:
-    """The components of the threading headers, by the plainest union-find there is."""
+    """Return the components of the threading headers, by a simple union-find."""
     parent: dict[str, str] = {}
 
     def find(one: str) -> str:
@@ -151,7 +151,7 @@ def test_threads_survive_the_loss_of_a_fifth_of_the_headers(seed: int) -> None:
 
 
 def test_a_conversation_of_which_some_mails_are_missing_is_one_thread() -> None:
-    """numpy-discussion, November 2001: answers name mails that the list never had, or none."""
+    """numpy-discussion, November 2001: answers name messages that the list never had, or none."""
     (path,) = [path for path in archives() if path.name.startswith("numpy")]
     mails = {mail.node: mail for mail in messages_of(path)}
     conversation = [mail.node for mail in mails.values() if "Re-implementation of Python" in mail.subject]

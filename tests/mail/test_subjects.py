@@ -1,4 +1,4 @@
-"""What mailers and lists put before a subject is taken off in one place."""
+"""Prefixes of mailers and lists are removed from a subject in one place."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is kept of the fields of transport and authentication: bounded, the last hop first."""
+"""The stored fields of transport and authentication are bounded, with the last hop first."""
 
 from shared.mail.parse import parse_message
 

@@ -1,4 +1,4 @@
-"""A sentence that credits the wrong person, or says more than its quotes, is marked as the model's reading."""
+"""A sentence that credits the wrong person, or claims more than its quotes, is marked as the model's reading."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Lies under true quotes: what a model says is shown only where the mails bear it."""
+"""Lies under true quotes: a claim of a model is shown only if the mail supports it."""
 
 import pytest
 
@@ -16,7 +16,7 @@ THREAD = mails(
 
 
 def test_a_part_of_a_sentence_is_judged_as_the_whole() -> None:
-    """`support adoption of this draft`, cut out of `I do not support ...`."""
+    """The part is `support adoption of this draft`, cut out of `I do not support ...`."""
     reading = read(THREAD, positions=[position(3, "support", "support adoption of this draft")])
     assert stances(reading).get("Carl Critic") != "support"
     assert reading.model is not None

@@ -17,7 +17,7 @@ RUN = ModelRun("toy", datetime(2024, 5, 6, tzinfo=UTC))
 
 
 def mails(*said: tuple[str, str], subject: str = SUBJECT) -> list[ThreadMail]:
-    """Mails by (name, own text), an hour apart, each an answer to the first."""
+    """Return messages by (name, own text), an hour apart, each an answer to the first."""
     return [
         ThreadMail(
             message_id=f"<{number}@example.org>",
@@ -35,7 +35,7 @@ def mails(*said: tuple[str, str], subject: str = SUBJECT) -> list[ThreadMail]:
 def position(
     mail: int, stance: str, quote: str, *, person: str | None = None, explicit: bool = True
 ) -> dict[str, Any]:
-    """Everybody in these threads writes one mail, so that a mail's number is its writer's."""
+    """Return a position. Each person writes one message, so the message's number names its writer."""
     return {
         "person": person or f"p{mail}",
         "stance": stance,
@@ -50,7 +50,7 @@ def said(mail: int, quote: str) -> dict[str, Any]:
 
 
 def read(thread: list[ThreadMail], profile: SourceProfile | None = None, /, **answer: Any) -> ThreadReading:
-    """What is stored where a model answers like this."""
+    """Return the stored reading for this answer of a model."""
     source = profile or SourceProfile()
     linked = LinkedThread(thread, source)
     return combine(
@@ -59,5 +59,5 @@ def read(thread: list[ThreadMail], profile: SourceProfile | None = None, /, **an
 
 
 def stances(reading: ThreadReading) -> dict[str, str]:
-    """Who is shown to stand where."""
+    """Return the shown stance of each person."""
     return {one.name: one.stance.value for one in reading.positions if one.tier.value == "said"}

@@ -13,7 +13,7 @@ from shared.models.threads import Address, Chunk, Message, Thread
 from tests.support.documents import CREATED, new_message
 from tools.schema_files import schema_files
 
-# Every field that the specification names, and the retry fields.
+# Every field of the specification, and the retry fields.
 SPECIFIED = {
     "archives": "file_hash file_size_bytes source source_url format ingestion_date message_count file_path"
     " status archive_id",
@@ -59,7 +59,7 @@ def test_every_document_takes_fields_that_it_does_not_know(container: str) -> No
 
 
 def test_what_a_later_version_added_is_stored_again_as_it_was() -> None:
-    """Also inside, and after a change; what Cosmos DB and we compute is not."""
+    """Unknown fields stay, also nested and after a change. Fields computed by Cosmos DB or by us do not."""
     stored = {
         **new_message(from_=Address(name="A", email="a@x")).to_cosmos(),
         "schema_version": "1.9.0",

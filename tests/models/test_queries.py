@@ -1,4 +1,4 @@
-"""The queries: all of them in one package, no name for two texts, and every field that they use indexed."""
+"""The queries: all in one package, each name for one text, and every field indexed."""
 
 import ast
 import importlib
@@ -42,7 +42,7 @@ def named_queries() -> list[NamedQuery]:
 
 
 def pages(query: ListQuery) -> Iterator[NamedQuery]:
-    """A first page and a later one, in every order, with all filters."""
+    """Return the first and a later page, in every order, with all filters."""
     for sort in query.sorts:
         yield query.page(set(query.filters), sort, None)
         yield query.page(set(query.filters), sort, ("value", "last"))
@@ -107,7 +107,7 @@ def test_every_query_stands_in_the_module_of_its_container() -> None:
 
 
 def test_no_name_is_used_for_two_texts() -> None:
-    """Of the same text over several containers, each has its own: metrics tell them apart by nothing else."""
+    """The same text over several containers has several names, because metrics distinguish them by name alone."""
     texts: dict[tuple[str, str], set[str]] = defaultdict(set)
     for query in [*named_queries(), *composed_queries()]:
         texts[query.name, query.container].add(query.text)
@@ -121,14 +121,14 @@ def test_no_name_is_used_for_two_texts() -> None:
 
 
 def ordered_by(text: str) -> list[str]:
-    """Paths with their direction, as composite indexes have them."""
+    """Return paths with their direction, as in composite indexes."""
     match = re.search(r"ORDER BY (.+?)(?: OFFSET|$)", text)
     columns = [column.split() for column in match[1].split(",")] if match else []
     return [f"{'-' if column[-1] == 'DESC' else ''}/{column[0].removeprefix('c.')}" for column in columns]
 
 
 def filtered_by(text: str) -> set[str]:
-    """Paths of all fields in the condition."""
+    """Return the paths of all fields in the condition."""
     condition = re.search(r" WHERE (.+?)(?: ORDER BY|$)", text)
     fields = re.findall(r"\bc\.([A-Za-z_]+(?:\.[A-Za-z_]+)*)", condition[1]) if condition else []
     return {"/" + field.replace(".", "/") for field in fields}
@@ -145,7 +145,7 @@ def test_what_a_query_filters_and_sorts_by_is_indexed(query: NamedQuery) -> None
     order = ordered_by(query.text)
     used = filtered_by(query.text) | {path.lstrip("-") for path in order}
     assert [path for path in sorted(used) if not is_indexed(query.container, path)] == []
-    if len(order) > 1:  # needs a composite index with this order, or with its exact reverse
+    if len(order) > 1:  # needs a composite index with this order or its reverse
         reverse = [path[1:] if path.startswith("-") else f"-{path}" for path in order]
         composite = [list(paths) for paths in CONTAINERS[query.container].composite]
         assert order in composite or reverse in composite

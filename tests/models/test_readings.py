@@ -1,4 +1,4 @@
-"""A reading is stored in its summary as it was read."""
+"""A reading survives storing in its summary."""
 
 import json
 from dataclasses import fields, replace
@@ -11,7 +11,7 @@ from shared.models.values import OutcomeKind, ThreadReading, Tier
 from tests.support.properties import STEADY
 from tests.support.thread_mails import IETF, MAVEN, mail, read
 
-# A confidence is a share; NaN would not even equal itself.
+# A confidence is a share. NaN would not even equal itself.
 st.register_type_strategy(float, st.floats(0, 1))
 
 
@@ -38,7 +38,7 @@ def test_a_kind_that_is_only_a_guess_is_neither_stored_nor_shown() -> None:
 
 
 def test_the_stored_form_has_every_field_of_a_reading() -> None:
-    of_people = {"corrections", "placements"}  # laid over what was read
+    of_people = {"corrections", "placements"}  # applied on top of the reading
     assert set(StoredReading.model_fields) - of_people == {field.name for field in fields(ThreadReading)}
 
 

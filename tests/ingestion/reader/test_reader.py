@@ -1,4 +1,4 @@
-"""Archives that are read by a process of their own."""
+"""Archives that a separate process reads."""
 
 import asyncio
 import gzip
@@ -29,9 +29,9 @@ from tests.support.services import ROOT, RunningService
 
 CHAIN = [mail(0), mail(1, parent=0), mail(2, parent=1, subject="Re: A draft")]
 ELSEWHERE = -1
-"""No archive is small."""
+"""Every archive counts as large."""
 ROOM, LONG = 2, 8
-"""How many batches are read ahead here, and how many it takes until the process has to wait for that."""
+"""The read-ahead of batches, and the number of batches after which the process waits."""
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ async def test_a_pool_that_is_closed_or_forgotten_leaves_no_process(tmp_path: Pa
     at_work = Reader(closed, archive(tmp_path, 3), "a", small=ELSEWHERE)
     await closed.close()
     del pool, forgotten
-    assert len((await all_of(at_work)).arrivals) == 3  # what it reads is read to the end
+    assert len((await all_of(at_work)).arrivals) == 3  # the process finishes the archive that it reads
     assert {child.returncode for child in children} == {-signal.SIGKILL}
 
 
@@ -232,7 +232,7 @@ def by_ranges(path: Path, asked: list[tuple[int, int]]) -> BlobPath:
 
 
 def packed(path: Path, kind: str) -> Path:
-    """The archive as it is, compressed, or in a zip, whose directory stands at its end."""
+    """An archive as plain text, compressed, or in a zip, whose directory is at its end."""
     if kind == "gz":
         path.write_bytes(gzip.compress(path.read_bytes()))
     elif kind == "zip":

@@ -1,4 +1,4 @@
-"""Archives made on the spot."""
+"""Archives built in memory."""
 
 import io
 import tarfile

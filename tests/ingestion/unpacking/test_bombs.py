@@ -1,4 +1,4 @@
-"""Archives that unpack to far more than they weigh, or say so."""
+"""Archives that unpack to far more than their size, or claim to."""
 
 import gzip
 import io
@@ -105,7 +105,7 @@ def test_a_zip_that_says_more_than_it_holds_gives_what_it_holds(tmp_path: Path, 
 
 
 def test_zip_members_that_share_their_data_count_each_time(tmp_path: Path) -> None:
-    """The overlapping kind of bomb: a thousand entries, one piece of data."""
+    """Overlapping members share one piece of data: a thousand entries, one piece."""
     content = zip_bytes({"a.mbox": long_mail(MIB)})
     directory = content.index(b"PK\x01\x02")
     end = content.index(b"PK\x05\x06")
@@ -126,7 +126,7 @@ def tar_header(name: bytes, kind: bytes, size: bytes) -> bytes:
 
 def test_a_sparse_file_is_passed_over_and_not_expanded(tmp_path: Path) -> None:
     sparse = bytearray(tar_header(b"huge", b"S", b"00000001000\0"))
-    sparse[483:495] = b"77777777777\0"  # the size that it would expand to: 8 GiB
+    sparse[483:495] = b"77777777777\0"  # the size after expansion: 8 GiB
     sparse[148:156] = b" " * 8
     sparse[148:156] = b"%06o\0 " % sum(sparse)
     content = bytes(sparse) + bytes(512) + tar_bytes({"a.mbox": mbox("x")})
@@ -197,7 +197,7 @@ def test_an_xz_that_asks_for_gigabytes_of_dictionary_is_refused(tmp_path: Path) 
 
 
 def test_memory_stays_flat_while_a_large_archive_is_read(tmp_path: Path) -> None:
-    """300 MB of mail in a tar.gz, read in a process of its own that may have 64 MB more than it starts with."""
+    """A separate process reads 300 MB of mail in a tar.gz with 64 MB more memory than it starts with."""
     target = tmp_path / "large.tar.gz"
     block = mbox("x") * 40_000
     with tarfile.open(target, "w:gz", compresslevel=1) as archive:

@@ -1,4 +1,4 @@
-"""Which format a file has, and what is inside it."""
+"""The format and the members of a file."""
 
 import bz2
 import gzip
@@ -24,7 +24,7 @@ MAILDIR = {"list/cur/1.host:2,S": eml("one"), "list/new/2.host": eml("two"), "li
 
 
 def short(value: object) -> str:
-    """Packed bytes hold the time of day, and a test's id must not: workers compare them."""
+    """Shorten bytes. Packed bytes hold the time of day, but workers need the same test ids."""
     return f"{len(value)}bytes" if isinstance(value, bytes) else str(value)
 
 

@@ -1,4 +1,4 @@
-"""Which sentences are quoted, and which are not, whatever their score."""
+"""The sentences that are quoted, and those that never are, whatever their score."""
 
 import pytest
 

@@ -63,7 +63,7 @@ def _own(thread: Bc3Thread) -> list[Bc3Sentence]:
 
 
 def _shown(thread: Bc3Thread) -> set[str]:
-    """Return the corpus's sentences of which more than half is shown."""
+    """Return the corpus's sentences that are shown by more than half."""
     reading = read_thread([_mail(thread, number) for number in range(len(thread.senders))])
     chosen = set()
     for citation in _sentences(reading):

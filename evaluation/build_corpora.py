@@ -83,7 +83,7 @@ def _digest(suffix: str, content: bytes) -> str:
 
 def _download(url: str) -> bytes:
     try:
-        with urllib.request.urlopen(url, timeout=SECONDS) as answer:  # noqa: S310 - of the committed table
+        with urllib.request.urlopen(url, timeout=SECONDS) as answer:  # noqa: S310 - from the committed table
             content: bytes = answer.read()
     except OSError as error:
         raise CorpusSourceError(f"{url} cannot be read ({error}). Is this machine online?") from error
@@ -98,8 +98,8 @@ def _month_of(url: str, entry: dict[str, Any]) -> bytes:
     with tempfile.TemporaryDirectory(prefix="corpus-") as folder:
 
         def git(*arguments: str, given: str | None = None) -> bytes:
-            done = subprocess.run(  # noqa: S603 - what is asked for is in the committed table
-                ["git", "-C", folder, *arguments],  # noqa: S607 - of the PATH
+            done = subprocess.run(  # noqa: S603 - the arguments are from the committed table
+                ["git", "-C", folder, *arguments],  # noqa: S607 - from the PATH
                 input=given and given.encode(),
                 capture_output=True,
                 check=False,

@@ -49,7 +49,7 @@ _SIDES = frozenset({"support", "oppose"})
 
 @dataclass(frozen=True)
 class Case:
-    """A thread with its recorded answer, in which places are quotes again."""
+    """A thread with its recorded answer. The places in it are quotes again."""
 
     labelled: LabelledThread
     thread: LinkedThread

@@ -250,7 +250,7 @@ def _narrates(text: str) -> Callable[[ThreadReading], bool]:
 
 
 def _draw(seed: int, case: Case) -> random.Random:
-    return random.Random(f"{seed} {case.labelled.label['thread']}")  # noqa: S311 - to be drawn again
+    return random.Random(f"{seed} {case.labelled.label['thread']}")  # noqa: S311 - a reproducible draw
 
 
 def tell(seeds: Sequence[int], every: int = 1) -> dict[str, Counter[str]]:

@@ -1,7 +1,7 @@
 """A stranger with a handful of messages changes no claim about other people, unless a mark says so.
 
 Each attack is compared with its honest twin: harmless messages of the same stranger. The rules depend on the
-set of messages, so the order in which archives are parsed changes nothing.
+set of messages, so the order of parsing changes nothing.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""A process opens no more connections to Service Bus than the bound: Microsoft's emulator takes ten in total."""
+"""A process opens no more connections to Service Bus than the bound: Microsoft's emulator allows ten in total."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from tests.support.toy_stages import collect_dropped_sockets
 if TYPE_CHECKING:
     from pathlib import Path
 
-EMULATORS = 10  # connections that Microsoft's emulator takes
+EMULATORS = 10  # connections that Microsoft's emulator allows
 
 
 @pytest.fixture(scope="module")

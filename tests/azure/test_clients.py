@@ -401,7 +401,7 @@ class TestBlobs:
                 proxy.fail_next(kind, 1)
                 await other.blobs.upload(RAW, place.name("x"), b"there")
                 proxy.fail_next(kind, 20)
-                with pytest.raises(Exception) as raised:  # noqa: PT011 - whatever the SDK raises is sorted
+                with pytest.raises(Exception) as raised:  # noqa: PT011 - any error of the SDK is classified
                     await other.blobs.upload(RAW, place.name("x"), b"again")
                 assert classify(raised.value).kind is ErrorKind.TRANSIENT, repr(raised.value)
                 assert proxy.hits > 2
@@ -457,7 +457,7 @@ class TestWhatTheSdksRaise:
         self, place: Bench, cloud: AppCloud, fault: dict[str, Any], kind: ErrorKind
     ) -> None:
         Faults(cloud.cosmos).plan({**fault, "operation": "docs.*"})
-        with pytest.raises(Exception) as raised:  # noqa: PT011 - whatever the SDK raises is sorted
+        with pytest.raises(Exception) as raised:  # noqa: PT011 - any error of the SDK is classified
             await place.clients.store.find(Message, "m", Session())
         assert classify(raised.value).kind is kind, repr(raised.value)
 

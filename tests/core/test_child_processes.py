@@ -37,7 +37,7 @@ def script(code: str, *arguments: str) -> Command:
 
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
-        while not holds():  # noqa: ASYNC110 - another process makes it true
+        while not holds():  # noqa: ASYNC110 - another process makes the condition true
             await asyncio.sleep(0.01)
 
 

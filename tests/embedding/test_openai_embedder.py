@@ -150,7 +150,7 @@ async def test_what_may_pass_is_transient_and_says_how_long_to_wait(
     server: OpenAIServer, embedder: OpenAIEmbedder, answer: Response, retry_after: float | None
 ) -> None:
     server.answers.append(answer)
-    with pytest.raises(Exception) as raised:  # noqa: PT011 - what it is, classify tells
+    with pytest.raises(Exception) as raised:  # noqa: PT011 - classify is tested with the error
         await embedder.encode(["one"])
     failure = classify(raised.value)
     assert (failure.kind, failure.retry_after) == (ErrorKind.TRANSIENT, retry_after)

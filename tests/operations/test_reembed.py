@@ -139,7 +139,7 @@ async def test_broken_off_it_goes_on_where_it_was_and_searches_never_saw_half_of
             {"operation": "docs.index", "kind": "status", "skip": 1, "times": None, "args": {"status": 503}},
         )
         try:
-            with pytest.raises(Exception) as raised:  # noqa: PT011 - whatever the SDK raises is sorted
+            with pytest.raises(Exception) as raised:  # noqa: PT011 - any error of the SDK is classified
                 await reembed(new, model)
         finally:
             Faults(cloud.search).plan()
@@ -191,7 +191,7 @@ async def test_a_chunk_that_the_new_model_refuses_is_counted_and_does_not_hold_u
 ) -> None:
     async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new:
         chunks = await embed_with_old_model(place)
-        done = await reembed(new, Refusing(chunks[0].text))  # type: ignore[arg-type] # it is asked for no more
+        done = await reembed(new, Refusing(chunks[0].text))  # type: ignore[arg-type] # it is not used any more
         assert (done.failed, done.embedded, done.switched) == (1, len(chunks) - 1, True)
 
 

@@ -102,7 +102,7 @@ async def test_exporting_a_failed_queue_for_analysis(place: OpsPlace, ops: Comma
 
 @pytest.mark.requirement("R-806")
 async def test_resetting_the_attempt_counter(place: OpsPlace, ops: Commands) -> None:
-    """Spec 001, Purging, step 3: attemptCount 0, lastAttemptTime null, pending; then the job asks for it."""
+    """Spec 001, Purging, step 3: attemptCount 0, lastAttemptTime null, pending. Then the job requests it."""
     failed = await an_archive(
         place, "failed", status=ArchiveStatus.FAILED_MAX_RETRIES, attemptCount=3, lastAttemptTime=NOW,
         lastError="UnreadableArchiveError: bad", created_at=NOW - timedelta(days=2),
@@ -120,7 +120,7 @@ async def test_resetting_the_attempt_counter(place: OpsPlace, ops: Commands) -> 
 
 @pytest.mark.requirement("R-807")
 async def test_purging_what_failed_for_good_and_bringing_it_back(place: OpsPlace, ops: Commands) -> None:
-    """Spec 001, Purging, step 4; and what the specification does not have: it can be undone."""
+    """Spec 001, Purging, step 4. Unlike in the specification, a purge can be undone."""
     await place.failed_events(3, "ValueError", "no")
     planned = await ops("dlq", "purge", "parsing.failed", "--dry-run", "--json")
     assert data_only(planned)["planned"] == 3

@@ -92,7 +92,7 @@ def test_each_row_of_the_docs_table_has_options_of_its_commands_only() -> None:
         name for name, _ in commands()
     }
     for first, told in rows:
-        known = set().union(*(command_in(name)[1] for name in re.findall(r"`([^`]+)`", first)))  # type: ignore[index] # they are known
+        known = set().union(*(command_in(name)[1] for name in re.findall(r"`([^`]+)`", first)))  # type: ignore[index] # the keys are known
         assert named_options(told) <= known, first
 
 

@@ -1,4 +1,4 @@
-"""Single votes: which marks are votes, to which question they belong, and how they count."""
+"""Single votes: which marks are votes, which question they answer, and how they count."""
 
 import pytest
 

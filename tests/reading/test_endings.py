@@ -1,4 +1,4 @@
-"""The ends of threads: accepted changes, by whom and in which form, and lookalikes."""
+"""The ends of threads: accepted changes, their authors and forms, and lookalikes."""
 
 import pytest
 

@@ -10,7 +10,7 @@ DIFF = "\n---\n a.c | 2 +-\n\ndiff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -
 
 
 def reviewed(text: str, part: str) -> ThreadReading:
-    """Build a series of three with a cover letter, in which Ann answers one message."""
+    """Build a series of three with a cover letter, and Ann's answer to one message."""
     parts = {"0/3": 0, "1/3": 1, "2/3": 2, "3/3": 3}
     return read(
         mail(0, "prop", "This series makes the cache smaller.", subject="[PATCH 0/3] cache"),

@@ -1,4 +1,4 @@
-"""The sentences that are quoted, and those that never are, whatever their score."""
+"""The sentences that are quoted, and sentences that never are, regardless of their score."""
 
 import pytest
 

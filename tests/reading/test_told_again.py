@@ -13,7 +13,7 @@ MORE = "The first line is only kept when the header is read apart. Call the head
 
 
 def asked(*mails: str, profile: SourceProfile | None = None) -> ThreadOutcome:
-    """Build a thread in which the asker and another person write in turn."""
+    """Build a thread of the asker and another person, who write in turn."""
     thread = [mail(0, "ann", QUESTION, subject=SUBJECT)]
     thread += [
         mail(number, "ann" if number % 2 == 0 else "bob", text, answers=number - 1, subject=f"Re: {SUBJECT}")
@@ -163,7 +163,7 @@ OFFER = "How about this text in section 4: a client sends the header once. It sa
 
 
 def of_review(*mails: str, opening: str = REPORT, profile: SourceProfile = IETF) -> ThreadOutcome:
-    """Build a thread in which the reviewer and an editor write in turn."""
+    """Build a thread of the reviewer and an editor, who write in turn."""
     thread = [mail(0, "rev", opening, subject="Review of draft-x")]
     thread += [
         mail(

@@ -84,7 +84,7 @@ def _prepared(content: bytes) -> tuple[PreparedMessage, ...]:
 
 
 class InMemoryRecord:
-    """A record to which archives are added one after the other, each to its source."""
+    """A record that takes archives one after the other, each for its source."""
 
     def __init__(self, profiles: Mapping[str, SourceProfile]) -> None:
         self._profiles = profiles

@@ -109,7 +109,7 @@ def last_plan_of(seed: int) -> Plan:
 
 
 def slow_day(plan: Plan) -> Plan:
-    """Return a plan in which most calls take seconds, so that leases and locks expire."""
+    """Return a plan with calls that mostly take seconds, so that leases and locks expire."""
     return replace(plan, slow_calls=0.8, slow_seconds=12.0)
 
 

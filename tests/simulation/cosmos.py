@@ -99,7 +99,7 @@ def _client_error(error: CosmosEngine.Error, token: str) -> Exception:
         412: cosmos.CosmosAccessConditionFailedError,
     }.get(error.status, cosmos.CosmosHttpResponseError)
     raised: Exception = kind(status_code=error.status, message=str(error))
-    raised.headers = {TOKEN: token}  # type: ignore[attr-defined]  # as the SDK fills them in from the answer
+    raised.headers = {TOKEN: token}  # type: ignore[attr-defined]  # the SDK sets them from the answer
     raised.sub_status = error.substatus  # type: ignore[attr-defined]
     return raised
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 EPOCH = 1_800_000_000.0
-# Of a lock, each after half of its duration: host.json's maxAutoLockRenewalDuration of 30 minutes.
+# A lock is renewed after half of its duration, for maxAutoLockRenewalDuration (host.json) of 30 minutes.
 RENEWALS = 12
 RESTART_SECONDS = (1, 90)
 
@@ -108,7 +108,7 @@ class Host:
     def spawn(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         """Hold a reference to each task. A collected task would run its `finally`, which a crash must not."""
         task: asyncio.Task[Any] = self.context.copy().run(self._world.loop.create_task, work)
-        task._log_destroy_pending = False  # type: ignore[attr-defined]  # a crash is why it is
+        task._log_destroy_pending = False  # type: ignore[attr-defined]  # kept for crashes
         self._tasks.add(task)
         return task
 
@@ -138,11 +138,11 @@ class Host:
     def _resume(self) -> None:
         self._world.trace(self._world.loop.time(), self.name, "RESUMED")
         self._world.loop.resume(self)
-        # The restarted host asks for messages, and some may have waited for that.
+        # The resumed host requests messages again, and some may be waiting for it.
         self._world.broker.changed()
 
     def has_room(self, queue: str) -> bool:
-        # A paused host requests no messages, but keeps those that it already has.
+        # A paused host requests no messages, but keeps its current ones.
         return self.alive and not self.paused and self.busy.get(queue, 0) < self._world.plan.concurrent_calls
 
     def expect(self, queue: str) -> None:
@@ -176,7 +176,7 @@ class Host:
     async def _settle(self, queue: Queue, token: bytes, how: str) -> None:
         try:
             await self._world.broker.settle(queue, token, how)
-        except Exception as error:  # noqa: BLE001 - the lock runs out, and the message comes again
+        except Exception as error:  # noqa: BLE001 - the lock expires, and the message is delivered again
             self._world.count_error(f"{queue.path} {how}", error)
 
     async def _renew(self, queue: Queue, token: bytes) -> None:
@@ -194,7 +194,7 @@ class Host:
             else:
                 # Without the check of dead letters, because the end state must show them.
                 await sweep(self.clients)
-        except Exception as error:  # noqa: BLE001 - the host logs it; the next time comes
+        except Exception as error:  # noqa: BLE001 - the host logs it, and the timer runs again
             self._world.count_error(name, error)
 
 

@@ -78,7 +78,7 @@ class VirtualLoop(base_events.BaseEventLoop):
     def time(self) -> float:
         return self._virtual
 
-    def call_soon(  # type: ignore[override]  # these three: without the names of their types
+    def call_soon(  # type: ignore[override]  # these three omit the names of their types
         self, callback: Any, *args: Any, context: Any = None
     ) -> Any:
         step = Step(callback, args, context, self._virtual)

@@ -130,7 +130,7 @@ def _no_more_retries_than_allowed() -> None:
 
 
 def _nothing_is_asked_for_before_it_is_stored() -> None:
-    """Report a summary request for a thread of which not all counted messages are stored."""
+    """Report a summary request for a thread whose counted messages are not all stored."""
     claim = orchestration._claim
 
     async def claimed(ready: Any, claimer: str, work: Any) -> bool:

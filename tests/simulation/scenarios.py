@@ -90,7 +90,7 @@ FIRST = mailbox(mail(4), mail(9, [8]))
 SECOND = mailbox(mail(4), mail(8, [4]))
 OVERLAP = Scenario("overlap", (upload("alpha", FIRST), upload("beta", SECOND)), 2)
 
-# Two threads, and later the parent of the second, which answers the first. The first grows meanwhile.
+# Two threads, and later the parent of the second, which answers the first. The first thread also grows.
 TWO_THREADS = mailbox(mail(1), mail(11, [20]))
 LATE_MERGE = Scenario(
     "late_merge",

@@ -35,7 +35,7 @@ def simulate(*arguments: str, hash_seed: str = "0") -> "subprocess.CompletedProc
 
 @pytest.fixture(scope="module")
 def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file in which a run records the schedules that passed."""
+    """The file with the schedules that passed."""
     return tmp_path_factory.mktemp("simulation") / "held.txt"
 
 

@@ -141,7 +141,7 @@ class World:
         return self.loop.time() - self.started_at
 
     def save(self) -> Saved:
-        """Return the state from which another run may begin, after the broker has forgotten this run."""
+        """Return a start for another run, at a time when the broker has forgotten this run."""
         for index in self.search.indexes.values():
             index.show_all()
         return self._saved(self.loop.time() + FORGOTTEN_SECONDS)

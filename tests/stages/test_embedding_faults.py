@@ -155,7 +155,7 @@ async def test_when_a_write_fails_only_the_write_is_repeated(
     service = cloud.search if failing == "index" else cloud.cosmos
     operation = "docs.index" if failing == "index" else "docs.batch"
     Faults(service).plan({"operation": operation, "kind": "status", "times": None, "args": {"status": 503}})
-    with pytest.raises(Exception):  # noqa: B017, PT011 - whatever the SDK raises
+    with pytest.raises(Exception):  # noqa: B017, PT011 - any error of the SDK
         await place.mail.run(EMBEDDING, event)
     assert Faults(service).hits
     Faults(service).plan()

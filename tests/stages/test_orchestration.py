@@ -202,7 +202,7 @@ async def test_a_store_that_fails_at_any_step_leads_to_one_request_in_the_end(
         Faults(cloud.cosmos).plan({**fault, "args": {"status": 400}})
         try:
             outcomes.append(await handle(hasty, event))
-        except Exception:  # noqa: BLE001 - whatever the SDK raises
+        except Exception:  # noqa: BLE001 - any error of the SDK
             assert Faults(cloud.cosmos).hits
         finally:
             Faults(cloud.cosmos).plan()

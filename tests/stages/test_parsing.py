@@ -591,7 +591,7 @@ async def break_off(place: MailIn, cloud: AppCloud, event: Event[Any], *, after:
     Faults(cloud.cosmos).plan(fault)
     try:
         await place.run(PARSING, event)
-    except Exception:  # noqa: BLE001 - it broke off, as planned; a late step may not have been reached
+    except Exception:  # noqa: BLE001 - the planned error, unless the step was not reached
         Faults(cloud.cosmos).plan()
     Faults(cloud.cosmos).plan()
 

@@ -1,4 +1,4 @@
-"""A vote with its result in another thread is linked on both sides, whichever thread is read first."""
+"""A vote with its result in another thread is linked on both sides, in either order of reading."""
 
 from collections.abc import AsyncIterator
 

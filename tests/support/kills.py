@@ -45,7 +45,7 @@ def _run(operation: Operation, asked: dict[str, Any]) -> NoReturn:
 
     try:
         asyncio.run(operation(asked, step))
-    except BaseException:  # noqa: BLE001 - whatever it is, the child ends with it
+    except BaseException:  # noqa: BLE001 - any error ends the child
         traceback.print_exc()
         os._exit(1)
     os._exit(0)

@@ -55,7 +55,7 @@ def test_the_official_client_lists_and_calls_every_tool(site: Site) -> None:
 
 async def use_everything(site: Site) -> tuple[set[str], dict[str, Any], set[str], Any]:
     from mcp.client.session import ClientSession  # noqa: PLC0415 - it may not be installed
-    from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - likewise
+    from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - it may not be installed
 
     thread = site.thread("Call for adoption")["thread_id"]
     async with (

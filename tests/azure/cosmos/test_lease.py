@@ -132,7 +132,7 @@ async def test_a_lock_that_was_lost_is_neither_renewed_nor_released(
             await store.delete(Lock, "slow", Session())
             await time.wait_for_sleeper()
             time.move(time.asked[-1])
-            while "was lost while it was held" not in caplog.text:  # noqa: ASYNC110 - the log tells nobody
+            while "was lost while it was held" not in caplog.text:  # noqa: ASYNC110 - the log gives no signal
                 await asyncio.sleep(0)
         assert time.asked == [HELD_SECONDS / 3]
         assert await store.find(Lock, "slow", Session()) is None

@@ -92,7 +92,7 @@ def stack_of(error: BaseException) -> str:
 def raised(work: Any) -> BaseException:
     try:
         work()
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is looked at
+    except Exception as error:  # noqa: BLE001 - any error is inspected
         return error
     raise AssertionError("nothing was raised")
 

@@ -22,7 +22,7 @@ from tests.support.services import ROOT
 
 @pytest.fixture
 def copied(model_folder: Path, tmp_path: Path) -> Path:
-    """Return a folder of links, in which a test can replace a file."""
+    """Return a folder of links, so that a test can replace single files."""
     folder = tmp_path / "copied"
     folder.mkdir()
     for file in model_folder.iterdir():

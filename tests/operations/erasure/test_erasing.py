@@ -126,7 +126,7 @@ def test_what_is_erased_is_nowhere_and_does_not_come_back(site: Site) -> None:
     ]
     page = site.host.get(f"/threads/{thread_id('<0.x@lists.example>', 'list')}").text
     assert page.count("This message was erased.") == 2
-    # Upload and fetch the same files again, one that grew, and a local file.
+    # Upload and fetch the same files again, a longer version, and a local file.
     grown = (LIST + OTHER + mail(30, "ada", "News", f"{KEPT} has grown by one mail.")).encode()
     for content in (LIST.encode(), OTHER.encode(), grown):
         answer = site.host.ask("POST", "/api/archives?source=list&filename=again.mbox", content)

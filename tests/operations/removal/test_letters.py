@@ -196,7 +196,7 @@ async def letters_about(place: Letters) -> dict[str, tuple[str, Any]]:
 
 
 async def put_letters(place: Letters, queues: Collection[str] = QUEUES) -> list[str]:
-    """Put the dead letters of these queues, and return the names of those that must stay."""
+    """Put the dead letters of these queues, and return the names that must stay."""
     about = await letters_about(place)
     letters = {name: letter for name, letter in about.items() if letter[0] in queues}
     by_queue: dict[str, dict[str, Any]] = {}

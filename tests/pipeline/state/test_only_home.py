@@ -32,7 +32,7 @@ CONSTRUCTORS = {
     "SummaryComplete": "an event",
     "save_audit": "an audit record's own status, which only upkeep/audit stores",
 }
-# Modules in which the name has another meaning, or is only read.
+# Modules that use the name with another meaning, or only read the field.
 MODULES = {
     ("shared/ingestion/fetch_runs.py", "status"): "the status of an Operation",
     ("shared/pipeline/bare_events.py", "summary_id"): "a field of SummaryComplete",

@@ -190,7 +190,7 @@ _THREADS: dict[str, dict[str, Any]] = {
 
 
 def _documents(step: Transition, number: int) -> list[Document]:
-    """Return a document for each state in which the transition may start."""
+    """Return a document for each state that the transition may start from."""
     if step.document == "thread":
         return [
             new_thread(f"t{number}-{state}", inexact=True, **_THREADS[state])

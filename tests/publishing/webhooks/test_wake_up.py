@@ -26,7 +26,7 @@ def own_day() -> datetime:
 
 
 async def scheduled(clients: Clients, day: datetime) -> list[datetime]:
-    """Return the times for which the broker holds a message, on this test's day."""
+    """Return the times of the broker's scheduled messages, on this test's day."""
     start, times = 1, list[datetime]()
     while messages := await clients.bus.peek("deliveries", start=start):
         start = (messages[-1].sequence_number or 0) + 1

@@ -137,7 +137,7 @@ def window_passes(app: World, _passing: Passing) -> None:
 def _announced_again(app: World) -> bool:
     try:
         return asyncio.run(_announce_again(app)) > 0
-    except Exception as error:  # noqa: BLE001 - a service is away: once more
+    except Exception as error:  # noqa: BLE001 - a service is away: try again
         print("not sent again:", type(error).__name__)
         return False
 

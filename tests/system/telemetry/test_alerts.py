@@ -45,7 +45,7 @@ def window_seconds(rule: Any) -> int:
 
 
 def fires(alert: str, tables: Mapping[str, Rows], now: float | None = None) -> set[tuple[str, ...]]:
-    """Return the dimension values for which the alert fires, () if it has no dimensions."""
+    """Return the dimension values of the alerts that fire, () without dimensions."""
     rule, now = query_alerts()[alert], time.time() + 1 if now is None else now
     asked, since = condition(rule), now - window_seconds(rule)
     seen = {

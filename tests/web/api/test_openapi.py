@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # no types of its own
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
 from openapi_spec_validator import validate
 
 from tests.web.app_routes import http_routes

@@ -91,10 +91,7 @@ def _download(url: str) -> bytes:
 
 
 def _month_of(url: str, entry: dict[str, Any]) -> bytes:
-    """Return the messages of a public-inbox repository as an mbox by date.
-
-    Each commit stores one message in `m`.
-    """
+    """Return a month of a public-inbox repository, which has one message a commit, as an mbox by date."""
     with tempfile.TemporaryDirectory(prefix="corpus-") as folder:
 
         def git(*arguments: str, given: str | None = None) -> bytes:
@@ -118,10 +115,7 @@ def _month_of(url: str, entry: dict[str, Any]) -> bytes:
 
 
 def _blobs(answers: bytes) -> Iterator[bytes]:
-    """Return the objects in the output of `git cat-file --batch`.
-
-    A commit that deletes a message has no object.
-    """
+    """Return the objects that `git cat-file --batch` prints. A commit that deletes a message has none."""
     position = 0
     while position < len(answers):
         end = answers.index(b"\n", position)

@@ -123,10 +123,7 @@ def _quote(span: list[Any], kind: str, ids: list[str], mails: dict[str, Labelled
 
 
 def _packed_roles(profile: dict[str, Any], mails: dict[str, LabelledMail]) -> dict[str, Any]:
-    """Name each role holder by one of their messages.
-
-    No address is published, and people without mail are left out.
-    """
+    """Name each role holder by one of their messages, without an address. Others are left out."""
     first = {mail.sender: message_id for message_id, mail in reversed(mails.items())}
     known = [one for one in profile["roles"] if one["person"] in first]
     return {"preset": profile["preset"], "roles": [_by_mail(one, first[one["person"]]) for one in known]}

@@ -75,10 +75,7 @@ def mail(
     kind: str = "text/plain; charset=utf-8",
     results: str | None = None,
 ) -> bytes:
-    """Build a message of an mbox.
-
-    `results` are the Authentication-Results. By default the sender's domain passes.
-    """
+    """Build a message. Without `results` (Authentication-Results) the sender's domain passes."""
     sent = START + timedelta(hours=hour)
     passed = f"Authentication-Results: mx.list.example; dmarc=pass header.from={sender[1].rpartition('@')[2]}"
     lines = [

@@ -1,7 +1,4 @@
-"""Every call has a deadline that depends on its caller.
-
-A pause of our own process is not a timeout of a service.
-"""
+"""Every call has a deadline that depends on its caller, and pauses of our own process do not count."""
 
 import asyncio
 import logging

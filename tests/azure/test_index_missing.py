@@ -1,7 +1,4 @@
-"""In Azure the deployment creates the index.
-
-An app without an index reports this in one line, and creates none.
-"""
+"""In Azure the deployment creates the index. An app without an index reports it and creates none."""
 
 import http.server
 import threading

@@ -138,10 +138,7 @@ async def test_there_is_no_address_unless_the_deployment_says_so(place: Place) -
 
 
 class OfTheApp:
-    """The token of the app's identity in Entra ID's form.
-
-    Azurite reads it, but does not check its signature.
-    """
+    """A token like Entra ID's for the app's identity. Azurite does not check its signature."""
 
     async def get_token(self, *_scopes: str, **_: object) -> AccessToken:
         now = int(time.time())

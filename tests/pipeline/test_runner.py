@@ -184,7 +184,6 @@ def fail_itself(step: str) -> None:
 
 
 async def test_an_outage_costs_a_document_no_attempt(place: Bench, cloud: AppCloud) -> None:
-    """The event waits in the broker during the outage, and is processed after it."""
     session = await place.store_messages("m1")
     event = await place.publish(place.parsed("m1"), session)
     Faults(cloud.search).plan({**status(503, "docs.index"), "times": 18})
@@ -200,10 +199,7 @@ async def test_an_outage_costs_a_document_no_attempt(place: Bench, cloud: AppClo
 
 @pytest.mark.requirement("R-106", "R-606", "R-712", "R-1105")
 async def test_event_handler_reraises_for_requeue(place: Bench) -> None:
-    """A lasting transient failure is recorded and its event is moved away.
-
-    The sweep's next attempt succeeds.
-    """
+    """A lasting transient failure is recorded, and the sweep's next attempt succeeds."""
     session = await place.store_messages("m1")
     event = await place.publish(place.parsed("m1"), session)
     error = await run_once(place, Toy(at_step=fail_itself))

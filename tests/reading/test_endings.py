@@ -96,10 +96,7 @@ def test_trailers_of_several_and_of_all_who_spoke_carry_a_patch() -> None:
 
 
 def test_that_nobody_was_seen_to_take_a_patch_is_no_outcome() -> None:
-    """Only about six in ten such threads were really left open.
-
-    In the others people accept in their own words.
-    """
+    """Only about six in ten such threads were left open: others accept in their own words."""
     reading = patch(mail(1, "ann", "I'm not sure that the loop ends. What about an empty file?"))
     assert ending(reading) == (OutcomeKind.UNRESOLVED, False)
 

@@ -172,10 +172,7 @@ def read_documents_once() -> None:
 
 
 def set_scale(*, small: bool) -> None:
-    """Scale a run.
-
-    A small run has few shared partitions, for its many full reads, and polls a lease seldom.
-    """
+    """Give small runs few shared partitions, for their many full reads, and seldom polls of a lease."""
     replace_in(ids, "SOURCE_PARTITIONS", 2 if small else _PARTITIONS)
     _LEASE_DEFAULTS["poll"] = 1.0 if small else lease.POLL_SECONDS
 

@@ -254,10 +254,7 @@ def _attempts(world: World) -> Iterator[str]:
 
 
 def _failures(world: World) -> Iterator[str]:
-    """Each dead letter of a stage has a failure record, unless it died with its hosts.
-
-    A run without faults has none.
-    """
+    """Only queues of stages have dead letters, and a run without faults has no failures."""
     records = {(row["stage"], row["idempotency_key"]) for row in world.rows("failures")}
     if records and not (world.chance.spent or world.is_rough):
         yield f"{len(records)} events failed, and there was no fault"

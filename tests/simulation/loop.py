@@ -64,10 +64,7 @@ class VirtualLoop(base_events.BaseEventLoop):
         self.set_exception_handler(lambda _loop, _context: None)
 
     def run_forever(self) -> None:
-        """Run without the hooks for asynchronous generators.
-
-        A crash leaves generators that are never closed.
-        """
+        """Run without the hooks for asynchronous generators, because a crash never closes its own."""
         asyncio._set_running_loop(self)
         try:
             self._run_once()

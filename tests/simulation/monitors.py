@@ -151,10 +151,7 @@ def _nothing_is_asked_for_before_it_is_stored() -> None:
 
 
 def _one_id_for_one_event() -> None:
-    """Report a reused event id.
-
-    A summary that becomes current again needs a new one, or the broker drops it.
-    """
+    """Report a reused event id. The broker would drop a summary that becomes current again."""
     publish = Bus.publish
 
     async def published(self: Bus, events: Iterable[Any]) -> None:

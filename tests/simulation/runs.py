@@ -70,10 +70,7 @@ class Calm:
 
 
 def scenario_of(seed: int, removed: str = "") -> str:
-    """Return the scenario of a seed.
-
-    Most seeds begin near its end, some anywhere in it, and a few at its start.
-    """
+    """Return a seed's scenario: most begin near its end, some anywhere in it, a few at its start."""
     turns = (MUTATIONS[removed].scenarios if removed else ()) or _TURNS
     name = turns[seed // LATER_ONES % len(turns)]
     if seed % WHOLE == 0 or (removed and MUTATIONS[removed].whole):
@@ -94,10 +91,7 @@ _prepared: list[str] = []
 
 
 def _prepare(removed: str) -> None:
-    """Prepare the process once.
-
-    Calm runs come first, because a mutation must not change the expected ends.
-    """
+    """Prepare the process. Calm runs come first, because a mutation must not change the expected ends."""
     if _prepared:
         if _prepared != [removed]:
             raise RuntimeError("a process removes one safety only: start another")

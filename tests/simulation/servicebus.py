@@ -183,10 +183,7 @@ class Broker:
             self._loop.call_later(after, self._unlock, queue, token, fault, context=NOBODY)
 
     def _note_arrival(self, queue: Queue, message: Message, content: Content) -> None:
-        """Record an arrival.
-
-        An event of the topic may reach its stage only once within the duplicate window.
-        """
+        """Record an arrival. An event reaches its stage only once within the duplicate window."""
         if content.message_id in self.direct:
             return
         arrived = self.arrived.setdefault((queue.path, content.message_id), {})
@@ -202,10 +199,7 @@ class Broker:
             self.changed()
 
     def forget_locks(self) -> None:
-        """Forget all locks as a restart does.
-
-        The journal has no locks, so locked messages are delivered again.
-        """
+        """Forget all locks, as a restart does, so that locked messages are delivered again."""
         for queue in self.namespace.queues.values():
             for token in list(queue.locked):
                 queue.release(token)

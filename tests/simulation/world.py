@@ -68,10 +68,7 @@ class World:
         sequential: bool = False,
         moments: list[Saved] | None = None,
     ) -> None:
-        """Create a run.
-
-        `saved` is the state of an earlier run to start from, and `moments` collects those of this one.
-        """
+        """Create a run that starts from `saved`, an earlier run's state, and collects `moments`."""
         self.scenario, self.plan, self.seed = scenario, plan, seed
         self.is_rough = bool(plan.outages or plan.restarts or plan.lag or plan.slow_seconds > SLOW_SECONDS)
         self._sequential, self._moments = sequential, moments

@@ -193,10 +193,7 @@ async def test_the_original_bytes_of_every_message_can_be_had_again(
 async def test_a_mail_of_another_list_is_shown_in_the_thread_that_it_answers_and_not_counted(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
-    """The order of the lists' archives does not matter.
-
-    A cross-post of the thread's own message does not count.
-    """
+    """A cross-post of the thread's own message does not count either."""
     honest = await reported(cloud, bus_service, None)
     answer = forged("there", SUPPORTS, sender=PEOPLE["eve"], refs=["call", "m-ann"])
     cross_posted = HONEST[HONEST.index(b"From x@example", 10) :].split(b"From x@example ")[1]

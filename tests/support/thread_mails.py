@@ -40,10 +40,7 @@ def mail(
     name: str = "",
     day: int | None = None,
 ) -> ThreadMail:
-    """Build message `number` of a thread.
-
-    `under` are quoted lines above its text. Number 0 answers no message.
-    """
+    """Build message `number`, with `under` quoted above its text. Number 0 answers no message."""
     parent = f"<m{answers}>" if number and answers is not None else None
     return ThreadMail(
         message_id=f"<m{number}>",

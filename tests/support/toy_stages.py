@@ -192,10 +192,7 @@ class Bench:
     async def deliver(
         self, runner: StageRunner[JSONParsed], settlement: Settlement | None = None
     ) -> Exception | None:
-        """Deliver a message and its copies as the Functions host does.
-
-        Return the error that the host would see.
-        """
+        """Deliver a message and its copies as the host does, and return the error that it would see."""
         error = await self.deliver_once(runner, settlement)
         while error is None and await self.waits_for_retry():
             error = await self.deliver_once(runner, settlement)

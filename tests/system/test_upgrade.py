@@ -175,10 +175,7 @@ async def dead_letters(clients: Clients) -> list[Diagnosed]:
 
 
 async def given_up(clients: Clients) -> list[str]:
-    """Return the recorded errors.
-
-    A dead letter may follow only after the broker has delivered the event ten times.
-    """
+    """Return the recorded errors. Dead letters may follow only after ten deliveries."""
     query = NamedQuery("failed", "failures", "SELECT VALUE c.last_error FROM c")
     found = [str(error) async for error in clients.store.query(query, Session())]
     require_own_fault(found, clients)

@@ -92,10 +92,7 @@ def words(text: str) -> str:
 
 
 def quotes_on(page: Page) -> Iterator[tuple[str, str]]:
-    """Return address and words of every citation.
-
-    A quote is its own link, and a claim has its number next to it.
-    """
+    """Return address and words of every citation: a quote's own link, or a claim's number."""
     after_quote = False
     for element in page.elements:
         if element.tag == "a" and after_quote and element.attributes.get("href"):

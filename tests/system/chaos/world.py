@@ -123,10 +123,7 @@ class World:
         _close(service)
 
     def _blobs_are_on_disk(self) -> bool:
-        """Wait for Azurite, which answers before it has saved a blob and saves every five seconds.
-
-        Azure does not.
-        """
+        """Wait for Azurite, which answers before it saves a blob, and saves every five seconds."""
         with BlobServiceClient.from_connection_string(self.values()["STORAGE_CONNECTION"]) as blobs:
             names = [
                 blob.name

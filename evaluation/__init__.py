@@ -1,1 +1,1 @@
-"""How good the summaries and the consensus findings are, measured against people: `make evaluate`."""
+"""Measure the summaries and the consensus findings against human labels: `make evaluate`."""

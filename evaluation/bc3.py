@@ -1,10 +1,10 @@
-"""Summaries against BC3: `python -m evaluation.bc3`.
+"""Score summaries against BC3: `python -m evaluation.bc3`.
 
-F1 of the sentences that a summary shows, as the reader that ships chooses them, against each annotator's;
-averaged over annotators and threads. Quoted lines are never candidates.
+F1 compares the sentences that a summary shows, chosen by the reader that ships, with the sentences of each
+annotator. It is averaged over annotators and threads. Quoted lines are never candidates.
 
-Citation recall@3: for each sentence of a human summary, whether one of the messages that it links to is among
-the three whose best sentence is most like it (tf-idf of the words).
+Citation recall@3 looks at each sentence of a human summary. It asks whether one of the messages that the
+sentence links to is among the three messages whose best sentence is most similar (tf-idf of the words).
 """
 
 import argparse
@@ -23,7 +23,7 @@ from shared.reading.mails import ThreadMail
 from shared.reading.reader import read_thread
 
 WORD_BUDGET = 0.3
-"""Of the thread's words, for the baseline."""
+"""The thread's words, for the baseline."""
 _NEAREST = 3
 
 
@@ -32,7 +32,7 @@ def shown_f1(threads: Sequence[Bc3Thread]) -> float:
 
 
 def first_sentences_f1(threads: Sequence[Bc3Thread]) -> float:
-    """The baseline: the first sentence of each mail, then the second of each, up to the budget."""
+    """Score the baseline: the first sentence of each message, then the second of each, up to the budget."""
     return _mean_f1(threads, _first_sentences)
 
 
@@ -63,7 +63,7 @@ def _own(thread: Bc3Thread) -> list[Bc3Sentence]:
 
 
 def _shown(thread: Bc3Thread) -> set[str]:
-    """The corpus's sentences of which a shown sentence holds more than half."""
+    """Return the corpus's sentences that are shown by more than half."""
     reading = read_thread([_mail(thread, number) for number in range(len(thread.senders))])
     chosen = set()
     for citation in _sentences(reading):
@@ -94,7 +94,7 @@ def _mail(thread: Bc3Thread, number: int) -> ThreadMail:
 
 
 def _spans(thread: Bc3Thread, number: int) -> Iterator[tuple[Bc3Sentence, int, int]]:
-    """The message's own sentences at their places in its text, one a line."""
+    """Return the spans of the message's own sentences in its text, one line each."""
     start = 0
     for sentence in _own(thread):
         if sentence.message == number:

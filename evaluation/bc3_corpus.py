@@ -1,4 +1,4 @@
-"""BC3: threads of W3C lists, each summarised by three people who also picked its important sentences."""
+"""BC3: threads of W3C lists. Three people summarized each thread and picked its important sentences."""
 
 import html
 import re
@@ -31,7 +31,7 @@ class Bc3Thread:
     subject: str
     sentences: list[Bc3Sentence]
     senders: list[str] = field(default_factory=list)
-    """Of each message, as its From names them."""
+    """The sender of each message, as its From field names them."""
     picks: list[frozenset[str]] = field(default_factory=list)
     """The sentences that each annotator picked."""
     summaries: list[tuple[str, frozenset[int]]] = field(default_factory=list)

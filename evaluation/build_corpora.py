@@ -33,18 +33,18 @@ _FROM_LINE = re.compile(rb"^From ", re.MULTILINE)
 
 
 class CorpusSourceError(RuntimeError):
-    """A source does not answer, or has other content than the committed checksum says."""
+    """A source does not answer, or its content differs from the committed checksum."""
 
 
 @dataclass(frozen=True)
 class Sources:
     files: str = FILES
     repositories: str = REPOSITORIES
-    bc3: Path | None = None  # the archive that its page offers
+    bc3: Path | None = None  # the archive that the page of BC3 offers
 
 
 def build(folder: Path, sources: Sources, table: dict[str, Any]) -> Iterator[str]:
-    """Write what is missing or differs, and say in one line what became of each file."""
+    """Write each missing or different file, and report the outcome of each file in one line."""
     for entry in table["files"]:
         yield _keep(folder, entry, partial(_download, f"{sources.files}/{entry['url']}"))
     for entry in table["months"]:
@@ -74,7 +74,7 @@ def _content(path: Path) -> bytes:
 
 
 def _digest(suffix: str, content: bytes) -> str:
-    """Of XML, its threads count, in any order and layout."""
+    """Return the digest of a file. XML counts by its threads, in any order and layout."""
     if suffix == ".xml":
         threads = sorted(ET.canonicalize(ET.tostring(one), strip_text=True) for one in _threads(content))
         content = "\n".join(threads).encode()
@@ -83,7 +83,7 @@ def _digest(suffix: str, content: bytes) -> str:
 
 def _download(url: str) -> bytes:
     try:
-        with urllib.request.urlopen(url, timeout=SECONDS) as answer:  # noqa: S310 - of the committed table
+        with urllib.request.urlopen(url, timeout=SECONDS) as answer:  # noqa: S310 - from the committed table
             content: bytes = answer.read()
     except OSError as error:
         raise CorpusSourceError(f"{url} cannot be read ({error}). Is this machine online?") from error
@@ -91,12 +91,12 @@ def _download(url: str) -> bytes:
 
 
 def _month_of(url: str, entry: dict[str, Any]) -> bytes:
-    """The mails of a public-inbox repository, one a commit in the file `m`, as an mbox by date."""
+    """Return a month of a public-inbox repository, which has one message a commit, as an mbox by date."""
     with tempfile.TemporaryDirectory(prefix="corpus-") as folder:
 
         def git(*arguments: str, given: str | None = None) -> bytes:
-            done = subprocess.run(  # noqa: S603 - what is asked for is in the committed table
-                ["git", "-C", folder, *arguments],  # noqa: S607 - of the PATH
+            done = subprocess.run(  # noqa: S603 - the arguments are from the committed table
+                ["git", "-C", folder, *arguments],  # noqa: S607 - from the PATH
                 input=given and given.encode(),
                 capture_output=True,
                 check=False,
@@ -115,7 +115,7 @@ def _month_of(url: str, entry: dict[str, Any]) -> bytes:
 
 
 def _blobs(answers: bytes) -> Iterator[bytes]:
-    """The objects in the output of `git cat-file --batch`. A commit that deletes a mail has no object."""
+    """Return the objects that `git cat-file --batch` prints. A commit that deletes a message has none."""
     position = 0
     while position < len(answers):
         end = answers.index(b"\n", position)
@@ -135,7 +135,7 @@ def _in_mbox(mail: bytes) -> bytes:
 
 
 def _half_of(archive: Path, entry: dict[str, Any], chosen: Sequence[str]) -> bytes:
-    """The threads of the half that the rules of the reader were allowed to know."""
+    """Return the threads of the half that the authors of the reader's rules were allowed to see."""
     try:
         with zipfile.ZipFile(archive) as opened:
             name = next((n for n in opened.namelist() if Path(n).name == entry["member"]), None)

@@ -1,8 +1,8 @@
-"""A chat model against labelled threads: `make evaluate SUMMARY_ENDPOINT=... SUMMARY_MODEL=...`.
+"""Score a chat model on labeled threads: `make evaluate SUMMARY_ENDPOINT=... SUMMARY_MODEL=...`.
 
-Has the model read each labelled thread through the code that ships (client, prompt, checks), scores what
-would be stored with the labels' own measures, and tells the cost. What was read is kept by model, so that a
-run that was broken off goes on where it ended.
+Lets the model read each labeled thread through the client, prompt and checks that ship. Scores the stored
+result with the labels' own measures, and prints the cost. Readings are saved by model, so that an interrupted
+run continues.
 """
 
 import argparse
@@ -33,7 +33,7 @@ _UNSAFE = re.compile(r"[^\w.-]+")
 
 
 def context_of(labelled: LabelledThread, window: int) -> ThreadContext:
-    """A labelled thread as the stage would load it, without its chunks: they bear no part of the reading."""
+    """Build a labeled thread as the stage would load it, without chunks. The reading does not use chunks."""
     return ThreadContext(
         thread_id=labelled.label["thread"],
         subject=labelled.mails[0].subject,
@@ -54,7 +54,7 @@ async def read_with(
     window: int,
     kept: Path,
 ) -> list[dict[str, Any]]:
-    """What is said of each thread, and its cost; threads that were read before are not asked for again."""
+    """Return the reading of each thread and its cost. Threads with a saved reading are not sent again."""
     summarizer = ChatSummarizer(client, settings, lambda: datetime.now(UTC))
     results = []
     for number, labelled in enumerate(threads, 1):
@@ -77,7 +77,7 @@ async def read_with(
 
 
 def _keep(file: Path, result: dict[str, Any]) -> None:
-    """Whole or not at all: a run may be broken off at any time."""
+    """Replace the file atomically, because a run may be interrupted at any time."""
     file.parent.mkdir(parents=True, exist_ok=True)
     unfinished = file.with_suffix(".part")
     unfinished.write_text(json.dumps(result, ensure_ascii=False), encoding="utf-8")

@@ -1,9 +1,9 @@
-"""The checks of the chat model against recorded answers and lies: `python -m evaluation.checks`.
+"""Score the checks of the chat model on recorded answers and lies: `python -m evaluation.checks`.
 
-The answers are a strong reader's, given from the prompts alone, without the labels. The lies are
-about the same threads. Quotes are kept as places in the mails, which are no part of the project. It
-prints the labels' measures of the answers as they are (raw) and as they would be stored, the claims
-that are refused and marked, and the fate of each lie.
+The answers come from a strong reader who saw the prompts alone, without the labels. The lies are about the
+same threads. Quotes are stored as places in the mail, because the mail is not part of the project. The
+command prints the labels' measures of the raw answers and of the stored readings, the claims that are refused
+and marked, and the outcome of each lie.
 """
 
 import argparse
@@ -49,7 +49,7 @@ _SIDES = frozenset({"support", "oppose"})
 
 @dataclass(frozen=True)
 class Case:
-    """A thread with its recorded answer, whose quotes are words again."""
+    """A thread with its recorded answer. The places in it are quotes again."""
 
     labelled: LabelledThread
     thread: LinkedThread
@@ -109,7 +109,7 @@ def _with_words(value: Any, thread: LinkedThread) -> Any:
 
 
 def raw_prediction(case: Case) -> Row:
-    """What the answer says, unchecked, in the form that is scored."""
+    """Return the unchecked claims of the answer in the form that is scored."""
     answer = case.answer
 
     def cited(claim: Row) -> Row:
@@ -137,7 +137,7 @@ def raw_prediction(case: Case) -> Row:
 
 
 def fates_of_claims(case: Case, reading: ThreadReading) -> Counter[str]:
-    """What became of the true sentences, and of the positions that words say."""
+    """Count the outcomes of the true sentences and of the positions that a quote states."""
     counts: Counter[str] = Counter()
     told = {one.text: one.is_borne for one in reading.model.narrative} if reading.model else {}
     for sentence in case.answer["summary"]:
@@ -154,7 +154,7 @@ def fates_of_claims(case: Case, reading: ThreadReading) -> Counter[str]:
 
 
 def told_lie(case: Case, lie: Row) -> Row:
-    """The honest answer with one thing in it that is false."""
+    """Return the honest answer with one false claim."""
     answer = deepcopy(case.answer)
     if "summary" in lie:
         answer["summary"] = [lie["summary"]]
@@ -167,7 +167,7 @@ def told_lie(case: Case, lie: Row) -> Row:
         answer["objections"] = [claim]
     if "decision" in lie:
         answer["decisions"] = [lie["decision"]]
-    if "has_consensus" in lie:  # and the answer hides who objects
+    if "has_consensus" in lie:  # and the answer hides the objector
         answer |= {"has_consensus": True, "objections": []}
         answer["positions"] = [one for one in answer["positions"] if one["stance"] not in {"oppose", "mixed"}]
         if answer["outcome"]["kind"] in {"contested", "rejected"}:
@@ -176,7 +176,7 @@ def told_lie(case: Case, lie: Row) -> Row:
 
 
 def fate_of_lie(case: Case, lie: Row) -> str:
-    """Refused, marked as the model's reading, shown without a mark, or what the rules say anyway."""
+    """Return the fate of the lie: refused, marked as the model's reading, shown unmarked, or a rule's own."""
     reading = case.read(told_lie(case, lie))
     if "summary" in lie:
         narrative = reading.model.narrative if reading.model else ()
@@ -226,9 +226,9 @@ def lies_of(case: Case) -> list[Row]:
 
 
 def paraphrases() -> Counter[str]:
-    """What becomes of sentences in words of their own, and of lies, about threads without an answer.
+    """Count the outcomes of paraphrases, and of lies, about threads without an answer.
 
-    The checks were developed on them.
+    The checks were developed on these threads.
     """
     counts: Counter[str] = Counter()
     for row, thread in _paraphrased():
@@ -241,7 +241,7 @@ def paraphrases() -> Counter[str]:
 
 
 def _paraphrased() -> Iterator[tuple[Row, LinkedThread]]:
-    """Threads of the labeled corpora by their id, of other archives by their Message-IDs."""
+    """Return threads of the labeled corpora by id, and threads of other archives by their Message-IDs."""
     labelled = {
         one.label["thread"]: one
         for file in corpus_files("c*/labels.json")

@@ -1,9 +1,10 @@
-"""The reader against labelled threads: `python -m evaluation.consensus`.
+"""Score the reader on labeled threads: `python -m evaluation.consensus`.
 
-Runs a folder's mboxes through the mail parser and the reader, as the pipeline does, and prints how right it
-was, by list, by rule and by tier, with 95 % intervals. Without `--labels` the corpora of the data folder
-are read, read and unread folds apart, and held against `evaluation/floors.json`. With `--labels FOLDER` any
-folder that is laid out alike is read, without floors; `--predictions FILE` keeps what was said.
+Runs a folder's mboxes through the mail parser and the reader, as the pipeline does. Prints how often the
+reader was right, by list, by rule and by tier, with 95 % intervals. Without `--labels` it reads the corpora
+of the data folder, scores the training folds and the held-out folds separately, and compares them with
+`evaluation/floors.json`. With `--labels FOLDER` it reads any folder of the same layout, without floors.
+`--predictions FILE` saves the predictions.
 """
 
 import argparse
@@ -35,7 +36,7 @@ class ScoredThread:
 
 
 def prediction_of(thread: str, reading: ThreadReading) -> dict[str, Any]:
-    """What the reader says, in the labels' format: what it does not say is left out."""
+    """Return the reader's claims in the format of the labels. Absent claims are left out."""
     said = [one for one in reading.positions if one.tier is Tier.SAID]
     shown = {_place(one.citation) for one in said}
     return {
@@ -68,7 +69,7 @@ def _quote(citation: SentenceCitation) -> dict[str, str]:
 
 
 def _once(citations: Iterable[SentenceCitation], shown: set[tuple[str, int]]) -> list[dict[str, str]]:
-    """Each citation; one whose sentence was shown before names its message only."""
+    """Return each citation. If its sentence was shown before, the citation names its message only."""
     found = []
     for citation in citations:
         quote = _quote(citation)
@@ -146,7 +147,7 @@ def print_table(title: str, scored: Sequence[ScoredThread]) -> None:
 
 
 def _print_rules(threads: Sequence[LabelledThread], predictions: Sequence[dict[str, Any]]) -> None:
-    """Precision by the rule on which something was said: the table that decides which rules are said."""
+    """Print the precision of each rule. This table decides which rules make claims."""
     right: Counter[str] = Counter()
     said: Counter[str] = Counter()
     ended: Counter[str] = Counter()
@@ -171,7 +172,7 @@ def _print_rules(threads: Sequence[LabelledThread], predictions: Sequence[dict[s
 
 
 def below_floors(result: dict[str, Any], floors: dict[str, float]) -> list[str]:
-    """The figures that are below their floor; `positions P` stands for the precision of positions."""
+    """Return the figures below their floor. `positions P` is the precision of positions."""
     problems = []
     for name, floor in floors.items():
         base, _, part = name.rpartition(" ")

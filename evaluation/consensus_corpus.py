@@ -1,4 +1,4 @@
-"""A folder of labelled threads: mboxes, labels.json, and roles.json as an operator would set it."""
+"""Read a folder of labeled threads: mboxes, labels.json, and roles.json as an operator would set it."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from shared.reading.mails import ThreadMail, attributions_in, list_id_in, quoted
 
 
 class CorpusError(ValueError):
-    """The folder is not laid out as labelled threads are."""
+    """The folder does not have the layout of labeled threads."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class LabelledThread:
 
 
 def read_corpus(folder: Path) -> list[LabelledThread]:
-    """The labelled threads, each with its mails in the order of its label."""
+    """Return the labeled threads, each with its messages in the order of its label."""
     labels = _read_json(folder / "labels.json", list)
     roles = _read_json(folder / "roles.json", dict) if (folder / "roles.json").exists() else {}
     mails = {mail.message_id.strip("<>"): mail for mail in _mails(folder)}
@@ -47,14 +47,14 @@ def _thread(
 
 
 def _type_of(label: dict[str, Any]) -> str | None:
-    """The label in the terms of the app, which says agreement exactly where it says consensus."""
+    """Return the label in the terms of the app, which reports agreement exactly if it reports consensus."""
     if label["has_consensus"]:
         return "agreement"
     return None if label["consensus_type"] == "agreement" else label["consensus_type"]
 
 
 def profile_in(roles: dict[str, Any], source: str) -> SourceProfile:
-    """The profile of a list in a corpus; corpora written before call the last day of a role `to`."""
+    """Return the profile of a list in a corpus. Older corpora call the last day of a role `to`."""
     return read_profile(roles.get(source, {}))
 
 
@@ -79,7 +79,7 @@ def _role_holder(role: Mapping[str, str]) -> RoleHolder:
 
 
 def thread_mail_of(message: ParsedMail) -> ThreadMail:
-    """The mail as the reader takes it; ids keep the form they have in the message."""
+    """Return the message as input of the reader. Ids keep the form that they have in the message."""
     body = NormalizedBody(message.body_raw, message.segments)
     return ThreadMail(
         message_id=message.node,

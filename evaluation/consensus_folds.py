@@ -1,7 +1,7 @@
-"""Which labelled threads may be read while rules are written, and which are only ever scored.
+"""Split the labeled threads into folds for writing rules and folds for scoring alone.
 
-Five folds by a hash of the thread's id. Folds 3 and 4 are the unread part: rules, weights and thresholds come
-from the others, so a figure on these two tells how the reader does on threads it never saw.
+A hash of the thread's id gives one of five folds. Folds 3 and 4 are held out. Rules, weights and thresholds
+come from the other folds, so figures on folds 3 and 4 show how the reader does on unseen threads.
 """
 
 import hashlib

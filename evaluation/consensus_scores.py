@@ -1,6 +1,6 @@
-"""Predictions against labelled threads: the figures of the labels' own `score.py`, from code that ships.
+"""Compare predictions with labeled threads: the figures of the labels' own `score.py`, computed by our code.
 
-A prediction names its thread by `thread` or `root_message_id`; a field that it lacks counts as nothing said.
+A prediction names its thread by `thread` or `root_message_id`. A missing field counts as no claim.
 """
 
 import re
@@ -27,13 +27,13 @@ _RATES = {
 
 
 def overlap(one: str, other: str) -> float:
-    """The share of words that two quotes have in common."""
+    """Return the share of words that two quotes have in common."""
     mine, theirs = (Counter(re.findall(r"\w+", text.lower())) for text in (one, other))
     return 2 * (mine & theirs).total() / max(1, mine.total() + theirs.total())
 
 
 def score_threads(labels: Sequence[Label], predictions: Iterable[Prediction]) -> list[Counter[str]]:
-    """What there is to count, thread by thread."""
+    """Count the matches of predictions and labels, thread by thread."""
     by_thread: dict[str, Prediction] = {}
     by_root: dict[str, Prediction] = {}
     for prediction in predictions:
@@ -124,7 +124,7 @@ def _key_points(label: Label, prediction: Prediction) -> dict[str, int]:
 
 
 def figures(rows: Sequence[Counter[str]]) -> dict[str, Any]:
-    """The figures of many threads, by the names that `score.py` gives them."""
+    """Return the figures of many threads, by the names that `score.py` gives them."""
     total: Counter[str] = Counter()
     for row in rows:
         total.update(row)
@@ -162,7 +162,7 @@ def _rates(total: Counter[str], short: str) -> dict[str, float | int]:
 
 
 def wilson(right: int, of: int, z: float = 1.96) -> tuple[float, float]:
-    """The 95 % interval of a share, right for small numbers, too."""
+    """Return the 95 % interval of a share. It is also right for small counts."""
     if not of:
         return 0.0, 1.0
     share = right / of

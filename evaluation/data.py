@@ -1,4 +1,4 @@
-"""The folder of the labeled corpora. They are never part of the project."""
+"""Find the folder of the labeled corpora. The corpora are never part of the project."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ class MissingDataError(LookupError):
 
 
 def data_folder() -> Path:
-    """What the variable names, else `shared/data` beside the project, else what `make corpora` built."""
+    """Return the folder of the variable, or `shared/data` next to the project, or the built corpora."""
     chosen = os.environ.get(DATA_VARIABLE)
     return Path(chosen) if chosen else _BESIDE_PROJECT if _BESIDE_PROJECT.is_dir() else BUILT
 
@@ -28,7 +28,7 @@ def why_skipped(part: str) -> str:
 
 
 def corpus_files(pattern: str) -> list[Path]:
-    """The corpus's files, such as `leda/*.json`, sorted."""
+    """Return the corpus's files, such as `leda/*.json`, sorted."""
     found = sorted(data_folder().glob(pattern))
     if not found:
         raise MissingDataError(f"in {data_folder()}, {why_skipped(pattern)}")

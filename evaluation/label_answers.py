@@ -1,4 +1,4 @@
-"""Labels as the answer of a perfect reader: what a chat model that agrees with them would send."""
+"""Convert labels to the answer of a perfect reader: a chat model that agrees with the labels sends this."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +12,7 @@ _FATES = {"resolved": Fate.ANSWERED, "outstanding": Fate.OUTSTANDING, "unclear":
 
 
 def answer_of(labelled: LabelledThread, thread: LinkedThread) -> dict[str, Any]:
-    """The label in the schema that a chat model answers in."""
+    """Return the label in the schema of a chat model's answer."""
     label = labelled.label
     numbers = {mail.mail.message_id.strip("<>"): mail.number + 1 for mail in thread.mails}
     evidence = _quotes(label["outcome_evidence"], numbers)
@@ -48,7 +48,7 @@ def _quotes(entries: Iterable[dict[str, Any]], numbers: dict[str, int]) -> list[
 
 
 def _propositions(label: dict[str, Any], numbers: dict[str, int]) -> list[dict[str, Any]]:
-    """Labels name the mail that puts it; its words are those of the proposer's position."""
+    """Return the proposals. Labels name the message, and the words are those of the proposer's position."""
     put = [one for one in label["positions"] if one["stance"] == "proposer"]
     found = next((one for one in put if one["message_id"] == label["proposition_message_id"]), None)
     return [{"mail": numbers[found["message_id"]], "quote": found["quote"]}] if found else []

@@ -1,8 +1,8 @@
-"""Labelled threads without a word of mail: ids, places and digests. `python -m evaluation.label_spans`.
+"""Store labeled threads as ids, places and digests, without mail: `python -m evaluation.label_spans`.
 
 `pack FOLDER FILE` turns a folder of labels (mboxes, labels.json, roles.json) into one file that may be
-published; `unpack FILE MBOXES FOLDER` turns it back, given mboxes that have the mails. A quote is kept as its
-place in the mail's own words and a digest, so that other words at that place are found out.
+published. `unpack FILE MBOXES FOLDER` restores the folder, given mboxes with the messages. A quote is stored
+as its place in the message's own words and a digest, so that different words at that place are detected.
 """
 
 import argparse
@@ -28,7 +28,7 @@ _DIGEST_LENGTH = 8
 
 
 class LabelSpanError(ValueError):
-    """The labels and the mails do not belong together."""
+    """The labels and the messages do not belong together."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class LabelledMail:
 
 
 def own_words(text: str) -> str:
-    """What the writer wrote: no quoted lines, each run of blanks and line breaks as one blank."""
+    """Return the writer's own words: no quoted lines, and each run of blanks and line breaks as one blank."""
     own = (line for line in text.splitlines() if not _QUOTED.match(line))
     return " ".join(" ".join(own).split())
 
 
 def read_mails(folder: Path) -> dict[str, LabelledMail]:
-    """The mails of all mboxes of a folder by Message-ID, without its angle brackets."""
+    """Return the messages of all mboxes of a folder by Message-ID, without angle brackets."""
     mails: dict[str, LabelledMail] = {}
     for file in sorted(folder.glob("*.mbox")):
         box = mailbox.mbox(file, create=False)
@@ -59,7 +59,7 @@ def read_mails(folder: Path) -> dict[str, LabelledMail]:
 def pack(
     labels: list[dict[str, Any]], roles: dict[str, Any], mails: dict[str, LabelledMail]
 ) -> dict[str, Any]:
-    """The labels as they may be published."""
+    """Return the labels in the form that may be published."""
     return {
         "roles": {source: _packed_roles(one, mails) for source, one in roles.items()},
         "threads": [_packed_thread(label, mails) for label in labels],
@@ -69,7 +69,7 @@ def pack(
 def unpack(
     packed: dict[str, Any], mails: dict[str, LabelledMail]
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Labels and roles as `evaluation.consensus --labels` reads them."""
+    """Write labels and roles for `evaluation.consensus --labels`."""
     labels = [_label(thread, mails) for thread in packed["threads"]]
     return labels, {source: _roles(one, mails) for source, one in packed["roles"].items()}
 
@@ -123,7 +123,7 @@ def _quote(span: list[Any], kind: str, ids: list[str], mails: dict[str, Labelled
 
 
 def _packed_roles(profile: dict[str, Any], mails: dict[str, LabelledMail]) -> dict[str, Any]:
-    """Who decides, by a mail of theirs: no address is published, and one who wrote nothing is left out."""
+    """Name each role holder by one of their messages, without an address. Others are left out."""
     first = {mail.sender: message_id for message_id, mail in reversed(mails.items())}
     known = [one for one in profile["roles"] if one["person"] in first]
     return {"preset": profile["preset"], "roles": [_by_mail(one, first[one["person"]]) for one in known]}

@@ -1,8 +1,8 @@
-"""The reader's wordings against LEDA's dialogue acts: `python -m evaluation.leda [file ...]`.
+"""Compare the reader's wordings with LEDA's dialogue acts: `python -m evaluation.leda [file ...]`.
 
-Nothing is trained: a segment performs an act if the wordings that the reader ships find one in it. LEDA's
-acts are not the reader's positions (agreement with any remark counts there), so this tells how well wordings
-alone carry over to mail that nobody wrote them for.
+Nothing is trained: a segment performs an act if the wordings that ship match in the segment. LEDA's acts are
+not the reader's positions (agreement with any remark counts), so the figures show how well wordings alone
+carry over to unseen mail.
 """
 
 import argparse
@@ -36,7 +36,7 @@ class Act(StrEnum):
 
 
 def acts_of(text: str) -> set[Act]:
-    """The acts that the reader's wordings find in a segment; several are possible."""
+    """Return the acts that the reader's wordings find in a segment. A segment can have several."""
     mail = ThreadMail(message_id="<segment>", address="someone@list.example", text=text)
     thread = LinkedThread([mail], SourceProfile())
     return {act for act, finds in _FINDERS.items() if any(finds(thread, one) for one in thread.sentences())}

@@ -14,7 +14,7 @@ class LedaSegment:
     sid: int
     text: str
     labels: frozenset[str]
-    """Of all annotators together."""
+    """The labels of all annotators together."""
     context: tuple[int, ...]
 
 
@@ -31,7 +31,7 @@ def _segment(entry: dict[str, object]) -> LedaSegment:
 
 
 def _newest(content: str) -> str:
-    """The segment's least quoted lines, without marks: some segments are quoted whole, and labelled so."""
+    """Return the segment's least quoted lines, without marks. Some labeled segments are quoted as a whole."""
     lines = [line for line in content.splitlines() if line.strip()]
     depth = min((_depth(line) for line in lines), default=0)
     return "\n".join(_MARKS.sub("", line) for line in lines if _depth(line) == depth)

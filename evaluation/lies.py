@@ -1,9 +1,9 @@
-"""Lies under true quotes, drawn by seed: what of them gets past the checks? `python -m evaluation.lies`.
+"""Measure which lies under true quotes pass the checks: `python -m evaluation.lies`.
 
-Each lie is one change to the answer of a perfect reader (the labels). A lie counts as shown where the
-reading that is stored says it. Structural kinds must never be shown; a stance flipped against
-explicit words seldom; one that follows from an argument cannot be checked against words, and stands
-labelled as the model's reading.
+Each lie is one change, drawn by seed, to the answer of a perfect reader (the labels). A lie counts as shown
+if the stored reading contains it. Structural lies must never be shown, and a stance that contradicts explicit
+words only seldom. A stance that follows from an argument cannot be checked against words. It is stored and
+labeled as the model's reading.
 """
 
 import argparse
@@ -45,7 +45,7 @@ _READ_AT = datetime(2024, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Case:
-    """A thread, its perfect answer, and what the rules say."""
+    """A thread, its perfect answer, and the rules' claims."""
 
     labelled: LabelledThread
     thread: LinkedThread
@@ -59,7 +59,7 @@ class Lie:
     answer: Answer
     is_shown: Callable[[ThreadReading], bool]
     is_labelled: Callable[[ThreadReading], bool] = lambda _: True
-    """Whether it stands as the model's reading, where it is shown."""
+    """Whether a shown lie is labeled as the model's reading."""
 
 
 def cases() -> Iterator[Case]:
@@ -115,7 +115,7 @@ def _flipped(case: Case, _: random.Random) -> Iterator[Lie]:
 
 
 def _swapped(case: Case, draw: random.Random) -> Iterator[Lie]:
-    """Another person's words: the speaker is named as somebody else."""
+    """Return the position with the words of another person."""
     numbers = {mail.person: number + 1 for number, mail in enumerate(case.thread.mails)}
     for voice in _voices(case):
         own = case.thread.mails[voice["mail"] - 1].person
@@ -133,7 +133,7 @@ def _swapped(case: Case, draw: random.Random) -> Iterator[Lie]:
 
 
 def _cut(case: Case, _: random.Random) -> Iterator[Lie]:
-    """The words after a negation, under the opposite stance."""
+    """Return the words after a negation, under the opposite stance."""
     for mail in case.thread.mails:
         for sentence in mail.sentences:
             found = _NEGATION.search(sentence.text)
@@ -165,7 +165,7 @@ def _cut(case: Case, _: random.Random) -> Iterator[Lie]:
 
 
 def _merged(case: Case, draw: random.Random) -> Iterator[Lie]:
-    """Two halves of different sentences as one quote."""
+    """Return two halves of different sentences as one quote."""
     for voice in _voices(case)[:2]:
         sentences = [
             one
@@ -186,7 +186,7 @@ def _ends(kind: str) -> Callable[[ThreadReading], bool]:
 
 
 def _invented_end(case: Case, _: random.Random) -> Iterator[Lie]:
-    """Another outcome under the true quotes."""
+    """Return another outcome under the true quotes."""
     answer, kind = deepcopy(case.answer), _OTHER_END[case.answer["outcome"]["kind"]]
     answer["outcome"]["kind"] = kind
     is_labelled = lambda reading: reading.outcome.read_by.value == "model"  # noqa: E731
@@ -202,7 +202,7 @@ def _ending_without_words(case: Case, _: random.Random) -> Iterator[Lie]:
 
 
 def _sentences(case: Case, draw: random.Random) -> Iterator[Lie]:
-    """Sentences of the model's own, each with one thing that its evidence does not show."""
+    """Return sentences in the model's words, each with one claim that its evidence does not show."""
     quotes = case.answer["key_points"]
     if not quotes:
         return
@@ -250,11 +250,11 @@ def _narrates(text: str) -> Callable[[ThreadReading], bool]:
 
 
 def _draw(seed: int, case: Case) -> random.Random:
-    return random.Random(f"{seed} {case.labelled.label['thread']}")  # noqa: S311 - to be drawn again
+    return random.Random(f"{seed} {case.labelled.label['thread']}")  # noqa: S311 - a reproducible draw
 
 
 def tell(seeds: Sequence[int], every: int = 1) -> dict[str, Counter[str]]:
-    """How many lies of each kind were told, shown, and shown without their label; of every nth thread."""
+    """Count the lies of each kind that were tried, shown, and shown without a label, for every nth thread."""
     counts: dict[str, Counter[str]] = {}
     for case in islice(cases(), 0, None, every):
         for seed in seeds:

@@ -1,4 +1,4 @@
-"""F1 and what it is made of."""
+"""F1, precision and recall."""
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass

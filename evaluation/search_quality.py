@@ -1,9 +1,9 @@
-"""How well searches find, and how well they refuse: labeled queries against a running app.
+"""Measure how well searches find and refuse: labeled queries against a running app.
 
     python -m evaluation.search_quality --settings .localcloud/settings.json [--half tuned]
 
-Relevant mails are named by Message-ID and were chosen by reading the lists, without a search. Weights and
-floor were chosen on the half `tuned`. `before` is the order of the service alone, by the query as typed.
+Relevant messages are named by Message-ID. They were chosen by reading the lists, without a search. Weights
+and floor were chosen on the half `tuned`. `before` is the order of the service alone, by the query as typed.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from shared.views.search import SearchAsked, find
 
 LABELS = Path(__file__).with_name("labels") / "search.json"
 DEPTH = 10
-IDS_A_QUERY = 6  # a query for mails by id returns twenty documents at most
+IDS_A_QUERY = 6  # a query for messages by id returns at most twenty documents
 RESAMPLES = 2000
 
 
@@ -49,7 +49,7 @@ class Outcome:
     asked: LabeledQuery
     before: list[str]
     found: list[str]
-    cited: list[str]  # the threads that an answer cites, in its order
+    cited: list[str]  # the threads that an answer cites, in the answer's order
 
 
 def load_queries() -> list[LabeledQuery]:
@@ -66,19 +66,19 @@ def _gain(grades: Sequence[int]) -> float:
 
 
 def recall(found: Sequence[str], grades: Mapping[str, int]) -> float:
-    """Of the relevant threads, as many as ten places can hold."""
+    """Return the share of the relevant threads among the first ten, out of at most ten."""
     return len(set(found[:DEPTH]) & set(grades)) / min(len(grades), DEPTH)
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Of the mean: 95 %, by resampling."""
+    """Return the 95 % interval of the mean, by resampling."""
     chance = random.Random(1)  # noqa: S311 - resampling, not secrets
     means = sorted(mean(chance.choices(values, k=len(values))) for _ in range(RESAMPLES))
     return means[int(RESAMPLES * 0.025)], means[int(RESAMPLES * 0.975)]
 
 
 async def thread_grades(clients: Clients, queries: Sequence[LabeledQuery]) -> None:
-    """The threads of the labeled mails, as this app threads them."""
+    """Return the grade of each thread, for the threads that this app makes of the labeled messages."""
     ids = sorted({id_ for query in queries for id_ in query.relevant})
     threads: dict[str, set[str]] = {}
     for start in range(0, len(ids), IDS_A_QUERY):

@@ -27,7 +27,7 @@ def content_words(text: str) -> list[str]:
 
 
 def tfidf(texts: Sequence[str]) -> Matrix:
-    """One normalised row a text; a text without content words is a row of zeros."""
+    """Return one normalized row for each text. A text without content words is a row of zeros."""
     counts = [Counter(_place(term) for term in content_words(text)) for text in texts]
     frequency = Counter(place for count in counts for place in count)
     rows = np.zeros((len(texts), _WIDTH), dtype=np.float32)
@@ -43,7 +43,7 @@ def _place(term: str) -> int:
 
 
 def centroid(rows: Matrix) -> Matrix:
-    """The normalised mean direction."""
+    """Return the normalized mean direction."""
     middle = rows.sum(axis=0)
     length = float(np.linalg.norm(middle))
     return np.asarray(middle / length if length else middle, dtype=np.float32)

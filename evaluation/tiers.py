@@ -1,4 +1,4 @@
-"""How right the reader is by tier: what pages state, and the best guesses that they only quote."""
+"""Measure the reader by tier: the claims that pages state, and the best guesses that pages only quote."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ _COUNTED = {PositionStance.SUPPORT, PositionStance.OPPOSE}
 def count_tiers(
     threads: Sequence[LabelledThread], readings: Sequence[ThreadReading]
 ) -> dict[tuple[str, Tier], tuple[int, int]]:
-    """Right ones and all, by what is claimed and by tier."""
+    """Count correct and total claims, by kind of claim and by tier."""
     right: Counter[tuple[str, Tier]] = Counter()
     of: Counter[tuple[str, Tier]] = Counter()
     for thread, reading in zip(threads, readings, strict=True):

@@ -1,9 +1,8 @@
 """Fit the reader's sentence weights: `python -m evaluation.train_reader [--write]`.
 
-Four heads (key points, decisions, objections, open issues) over the features of `sentence_scores`:
-logistic regression with a ridge, on the labelled threads of the folds that may be read. Prints what
-cross-validation by thread gives. With `--write` the weights go into
-`shared/reading/sentence_weights.py`.
+Fits four heads (key points, decisions, objections, open issues) over the features of `sentence_scores`, by
+logistic regression with a ridge, on the training folds. Prints the figures of cross-validation by thread.
+With `--write` the weights go into `shared/reading/sentence_weights.py`.
 """
 
 import argparse
@@ -39,7 +38,7 @@ _SAME = 0.5
 _RIDGES = (100.0, 300.0, 1000.0, 3000.0)
 _NEARLY, _FLAT = 0.015, 0.03
 _ONLY_FOR_ISSUES = frozenset({"unanswered", "asks, unanswered"})
-"""Elsewhere they won in cross-validation and lost on threads that were not seen."""
+"""Other heads leave these out: they gained in cross-validation and lost on unseen threads."""
 _ONLY_FOR_OBJECTIONS = frozenset(
     {
         "approves elsewhere",
@@ -51,14 +50,14 @@ _ONLY_FOR_OBJECTIONS = frozenset(
         "wishes for a patch",
     }
 )
-"""What tells an objection of a review from its questions and requests: the other heads won nothing by it."""
+"""Features that separate a review's objections from its questions. Other heads gained nothing from them."""
 _TRAINING_FOLDS = 8
 _QUANTILES = np.linspace(0.7, 0.995, 60)
 
 
 @dataclass
 class _Sentences:
-    """All sentences of the threads that may be read, as rows."""
+    """All sentences of the training folds, as rows."""
 
     names: list[str]
     features: NDArray[np.float64]
@@ -120,7 +119,7 @@ def _is_labelled(label: dict[str, Any], head: Head, message: str, text: str) -> 
 
 
 def _held_out(data: _Sentences, head: Head, ridge: float) -> NDArray[np.float64]:
-    """Scores of each sentence by weights that have not seen its thread."""
+    """Score each sentence with weights that have not seen its thread."""
     scores = np.zeros(len(data.threads))
     for fold in range(_TRAINING_FOLDS):
         own = data.folds == fold
@@ -146,9 +145,9 @@ def _message_f1(data: _Sentences, head: Head, scores: NDArray[np.float64], thres
 def _best_threshold(
     head: Head, scores: NDArray[np.float64], f1: Callable[[float], float]
 ) -> tuple[float, float]:
-    """The middle of the thresholds that are nearly best: a sharp best one does not travel.
+    """Return the middle of the nearly best thresholds, because a sharp best threshold does not carry over.
 
-    For objections and open issues the highest: nearly as many are found, and more of those shown are right.
+    For objections and open issues return the highest: recall hardly falls, and precision rises.
     """
     candidates = np.unique(np.quantile(scores, _QUANTILES))
     values = np.array([f1(float(one)) for one in candidates])
@@ -158,7 +157,7 @@ def _best_threshold(
 
 
 def _point_share(data: _Sentences, scores: NDArray[np.float64], shown: int = 12) -> float:
-    """The share of labelled key sentences among the best `shown` of each thread."""
+    """Return the share of labeled key sentences among the best `shown` of each thread."""
     found = total = 0
     for thread in range(len(data.gold_messages[Head.POINT])):
         rows = np.flatnonzero(data.threads == thread)
@@ -169,7 +168,7 @@ def _point_share(data: _Sentences, scores: NDArray[np.float64], shown: int = 12)
 
 
 def _train(data: _Sentences, head: Head) -> tuple[dict[str, float], float, float]:
-    """(weights with the bias, threshold, cross-validated figure)."""
+    """Return the weights with the bias, the threshold and the cross-validated figure."""
     tried = []
     for ridge in _RIDGES:
         scores = _held_out(data, head, ridge)
@@ -178,7 +177,7 @@ def _train(data: _Sentences, head: Head) -> tuple[dict[str, float], float, float
         else:
             threshold, figure = _best_threshold(head, scores, partial(_message_f1, data, head, scores))
         tried.append((ridge, threshold, figure))
-    # The strongest ridge that is nearly best: weaker ones win by chance and carry over worse.
+    # Take the strongest ridge that is nearly best. Weaker ridges win by chance and carry over worse.
     enough = max(figure for _, _, figure in tried) - _NEARLY
     best_ridge, best_threshold, best_figure = [one for one in tried if one[2] >= enough][-1]
     fitted = fit(data.features, data.labels[head], best_ridge)
@@ -188,7 +187,7 @@ def _train(data: _Sentences, head: Head) -> tuple[dict[str, float], float, float
 
 
 def _for(head: Head, data: _Sentences) -> _Sentences:
-    """The data without the features that are another head's."""
+    """Return the data without the features of other heads."""
     left_out = frozenset() if head is Head.OPEN_ISSUE else _ONLY_FOR_ISSUES
     if head is not Head.OBJECTION:
         left_out |= _ONLY_FOR_OBJECTIONS

@@ -13,13 +13,13 @@ from tests.support.services import RunningService
 
 
 def pytest_collection_finish() -> None:
-    """What is imported by now stays: the collector need not go through it after every test."""
+    """Freeze the imported modules, so that the collector skips them after every test."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FilesLongestFirst | None:
-    """Where no other way is asked for."""
+    """Use our scheduler unless another one is requested."""
     return FilesLongestFirst(config, log) if config.getvalue("dist") == "load" else None
 
 
@@ -47,7 +47,7 @@ def bus_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSer
 
 @pytest.fixture(autouse=True)
 def log_as_before() -> Iterator[None]:
-    """A command of `ops` sets up the logging of its process, which here is that of all tests."""
+    """Restore the logging. A command of `ops` configures its process, which here runs all tests."""
     root = logging.getLogger()
     level, handlers = root.level, list(root.handlers)
     yield

@@ -1,4 +1,4 @@
-"""The documentation is checked as the code is: what it names must exist."""
+"""Checks of the documentation: everything that it names must exist."""
 
 import importlib.util
 import re
@@ -14,7 +14,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 TOP_LEVEL = ("benchmarks", "bicep", "docs", "evaluation", "infra", "localcloud", "ops", "samples", "shared", "stages", "tests", "tools", "web")  # fmt: skip
-# What `make` and a run create: named in the docs, and not in a fresh checkout.
+# `make` and a run create these. The docs name them, and a new checkout lacks them.
 MADE_BY_RUNNING = ("models/", "build/", ".venv", ".localcloud")
 
 
@@ -34,7 +34,7 @@ every_document = pytest.mark.parametrize("document", documents(), ids=relative_n
 
 
 def code_spans(text: str) -> Iterator[str]:
-    """What stands between backticks, and the lines of code blocks."""
+    """Return the text between backticks, and the lines of code blocks."""
     yield from re.findall(r"`([^`\n]+)`", text)
     for block in re.findall(r"```\w*\n(.*?)```", text, re.DOTALL):
         yield from block.splitlines()
@@ -50,7 +50,7 @@ def test_every_file_that_a_document_links_to_exists(document: Path) -> None:
 
 
 def anchors(document: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub makes them."""
+    """Return the anchors of a page's headings, as GitHub builds them."""
     headings = re.findall(r"^#+ (.+)$", document.read_text(encoding="utf-8"), re.MULTILINE)
     return {
         re.sub(r"[^\w\- ]", "", re.sub(r"[`*]", "", heading).lower()).replace(" ", "-")
@@ -72,7 +72,7 @@ def test_every_heading_that_a_document_links_to_exists(document: Path) -> None:
 
 
 def paths_in(code: str) -> Iterator[str]:
-    """The repository's paths that a piece of code names. Patterns and placeholders are not paths."""
+    """Return the repository's paths in a piece of code. Patterns and placeholders are not paths."""
     for word in re.findall(r"[\w./*<>{}$-]+", code):
         name = word.removeprefix("./").rstrip(".")
         first = name.split("/")[0]
@@ -81,7 +81,7 @@ def paths_in(code: str) -> Iterator[str]:
 
 
 def is_there(name: str) -> bool:
-    """A file, a folder, or a module without its ending."""
+    """Return whether the path is a file, a folder, or a module without its ending."""
     return (ROOT / name).exists() or (ROOT / f"{name}.py").exists()
 
 
@@ -94,7 +94,7 @@ def test_every_path_that_a_document_names_exists(document: Path) -> None:
 
 
 def modules_in(code: str) -> Iterator[str]:
-    """What `python -m` is given, and what is imported from the project."""
+    """Return the modules of `python -m`, and those imported from the project."""
     yield from re.findall(r"python3? -m ([\w.]+)", code)
     yield from re.findall(rf"^from ((?:{'|'.join(TOP_LEVEL)})[\w.]*) import", code)
 

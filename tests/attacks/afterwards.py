@@ -1,4 +1,4 @@
-"""Attacks that were thought of after the rules stood, without a look at them."""
+"""Attacks that were written after the rules, without knowledge of the rules."""
 
 from tests.attacks.honest import (
     ANN,

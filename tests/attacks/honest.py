@@ -1,4 +1,4 @@
-"""The honest lists that every attack is run against, and all that the app says of their people and mails."""
+"""The honest lists that every attack is run against, and all claims of the app about their people and mail."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -75,7 +75,7 @@ def mail(
     kind: str = "text/plain; charset=utf-8",
     results: str | None = None,
 ) -> bytes:
-    """A mail in an mbox. `results` are the Authentication-Results; by default the sender's domain passes."""
+    """Build a message. Without `results` (Authentication-Results) the sender's domain passes."""
     sent = START + timedelta(hours=hour)
     passed = f"Authentication-Results: mx.list.example; dmarc=pass header.from={sender[1].rpartition('@')[2]}"
     lines = [
@@ -95,7 +95,7 @@ def mail(
 
 
 def wrote(person: tuple[str, str], *lines: str) -> str:
-    """The words of another, quoted as mailers do."""
+    """Quote another person's words as mailers do."""
     return f"On Mon, Jan 5, 2026, {person[0]} <{person[1]}> wrote:\n" + "".join(
         f"> {line}\n" for line in lines
     )
@@ -174,7 +174,7 @@ def record(list_: str, added: tuple[bytes, ...], *, first: bool = False) -> InMe
     made = InMemoryRecord(PROFILES)
     archives = [b"".join(HONEST_MAILS[list_]), *([b"".join(added)] if added else [])]
     numbers = [*enumerate(archives)]
-    # The list's own order is that of the archives' arrival; which of them is parsed first does not matter.
+    # The list's own order is the arrival order of the archives. The order of parsing does not matter.
     for number, content in reversed(numbers) if first else numbers:
         made.take_in(list_, content, f"2026-03-05T00:{number:02d}:00.000000Z")
     return made
@@ -182,7 +182,7 @@ def record(list_: str, added: tuple[bytes, ...], *, first: bool = False) -> InMe
 
 @dataclass(frozen=True)
 class Claim:
-    """One thing that is said of honest people or mails, with what stands beside it."""
+    """A claim about honest people or mail, with the marks that are shown next to it."""
 
     says: Any
     marks: tuple[str, ...] = ()
@@ -195,12 +195,12 @@ def honest_ids(list_: str) -> frozenset[str]:
 
 @cache
 def said_with(list_: str, added: tuple[bytes, ...]) -> dict[tuple[str, ...], Claim]:
-    """What is said of the honest where these mails are added."""
+    """Return the claims about the honest people after these messages are added."""
     return said(record(list_, added), list_)
 
 
 def said(made: InMemoryRecord, list_: str) -> dict[tuple[str, ...], Claim]:
-    """Everything that the API says of honest people and mails."""
+    """Return every claim of the API about honest people and mail."""
     known = honest_ids(list_)
     found: dict[tuple[str, ...], Claim] = {}
     for thread in made.threads(list_).values():
@@ -217,7 +217,7 @@ def said(made: InMemoryRecord, list_: str) -> dict[tuple[str, ...], Claim]:
 
 
 _READ: dict[tuple[Any, ...], dict[tuple[str, ...], Claim]] = {}
-"""What is said of a thread, by the content and the links of its mails: most attacks touch one thread."""
+"""The claims about a thread, by the content and links of its messages. Most attacks touch one thread."""
 
 
 def _claims(thread: ReadThread, own: list[str]) -> dict[tuple[str, ...], Claim]:
@@ -234,20 +234,20 @@ def _of_thread(thread: ReadThread, own: list[str]) -> Iterator[tuple[tuple[str, 
     yield ("thread", name), Claim(tuple(own))
     yield ("title", name), Claim(split_subject(thread.facts["subject"]).text, title_marks(thread.thread))
     yield ("beginning", name), Claim(thread.facts["first_message_date"])
-    # An attacker's mail may be the last one. It may not be of a time that was still to come.
+    # An attacker's message may be the last one. Its time must not be in the future.
     yield ("end", name), Claim(bool(thread.facts["last_message_date"] > LATEST))
     people = {(one.name, one.email) for one in thread.facts["participants"] if one.email in ADDRESSES}
     yield ("participants", name), Claim(sorted(people))
     yield ("language", name), Claim(reading.lang)
     put = reading.proposition
-    # The page has these in one line with the proposition.
+    # The page shows these marks in one line with the proposition.
     beside = put.marks if put else ()
     yield ("genre", name), Claim((reading.genre.kind, reading.genre.tier), beside)
     yield (
         ("proposition", name),
         Claim((put.message_id, put.form, put.proposer) if put else None, beside),
     )
-    # Counts in a sentence are the attacker's own statement where they took a side.
+    # Counts in a sentence are the attacker's own statement if the attacker took a side.
     counted = outcome.basis is ConsensusBasis.COUNTED
     yield (
         ("outcome", name),
@@ -277,7 +277,7 @@ def _of_thread(thread: ReadThread, own: list[str]) -> Iterator[tuple[tuple[str, 
 def _of_sentences(
     reading: StoredReading, name: str, known: set[str]
 ) -> Iterator[tuple[tuple[str, ...], Claim]]:
-    """What rests on a sentence, as far as an honest person wrote it."""
+    """Return the claims that rest on a sentence of an honest person."""
     cited: list[tuple[str, SentenceCitation, Any, Sequence[str]]] = [
         *(
             ("objection", one.citation, (one.person, one.fate, one.withdrawal), one.marks)
@@ -308,18 +308,18 @@ def _of_sentences(
 
 @dataclass(frozen=True)
 class Attack:
-    """What an attacker sends, and the honest twin of it: what they might have sent."""
+    """Messages of an attacker, and their honest twin: harmless messages of the same person."""
 
     name: str
     list: str
     mails: tuple[bytes, ...]
     twin: tuple[bytes, ...] = ()
     alters: frozenset[str] = field(default_factory=frozenset)
-    """Kinds of claims that the attacker's own plain statement alters, as anybody's would."""
+    """Kinds of claims that any person's plain statement alters, the attacker's included."""
 
 
 def changed(attack: Attack) -> dict[tuple[str, ...], tuple[Claim | None, Claim | None]]:
-    """What is said otherwise of the honest than beside the twin, without a mark beside it."""
+    """Return the claims about honest people that differ from the twin's claims and carry no mark."""
     twin, attacked = (said_with(attack.list, mails) for mails in (attack.twin, attack.mails))
     assert twin, "nothing to compare"
     keys: Iterable[tuple[str, ...]] = twin.keys() | attacked.keys()

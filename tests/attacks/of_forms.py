@@ -120,10 +120,10 @@ SPEECH = [
     *(one(f"in the call: {what}", "ietf", text, **IN_CALL) for what, text in TALLIES_OF_CALL.items()),
     *(one(f"in the ruled call: {what}", "ietf", text, subject="Re: Adoption of draft-old-one", refs=["ruled"], hour=80) for what, text in list(TALLIES_OF_CALL.items())[::3]),
     *(one(f"below the objection: {what}", "ietf", text, refs=["call", "call-cem"]) for what, text in TALLIES_OF_CALL.items()),
-    # An objection of one's own is one, in a tally as well.
+    # The attacker's own objection counts as an objection, also in a tally.
     *(one(f"below the proposal: {what}", "ietf", text, alters=("outcome", "consensus") if what == "a tally" else (), **DROP) for what, text in list(TALLIES_OF_CALL.items())[::2]),
     *(one(f"in the vote: {what}", "apache", text, alters=("outcome",), **VOTE) for what, text in TALLIES_OF_VOTE.items()),
-    # Sentences that are only quoted compete for twelve places: see the limits.
+    # Sentences that are only quoted compete for twelve places: see the limits in the docs.
     *(one(f"many words in {where}", list_, MANY_WORDS, alters=("outcome", "consensus", "quoted"), **place) for where, list_, place in (("a call", "ietf", IN_CALL), ("a proposal", "ietf", DROP), ("a vote", "apache", VOTE), ("a patch", "git", PATCH))),
     *(Attack(f"twelve mails of many words in {where}", list_, tuple(sent(MANY_WORDS, f"x{n}", hour=30 + n, **place) for n in range(12)), tuple(sent(READ, f"x{n}", hour=30 + n, **place) for n in range(12)), frozenset({"quoted"})) for where, list_, place in (("a call", "ietf", IN_CALL), ("a question", "ietf", {"refs": ["ask"], "subject": "Re: Listing files?"}))),
     Attack("two of one name who say the contrary", "ietf", (sent(SUPPORTS, "x1", sender=("Vic Vane", "a@evil.example"), **IN_CALL), sent(OBJECTS, "x2", sender=("Vic Vane", "b@evil.example"), **IN_CALL)), (sent(READ, "x1", sender=("Vic Vane", "a@evil.example"), **IN_CALL), sent(READ, "x2", sender=("Vic Vane", "b@evil.example"), **IN_CALL))),

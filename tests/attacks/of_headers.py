@@ -1,4 +1,4 @@
-"""Attacks by header fields: ids, references, senders, subjects and dates as no honest mailer writes them."""
+"""Attacks by header fields: ids, references, senders, subjects and dates that no honest mailer writes."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def sent(text: str = READ, id_: str = "x1", **options: Any) -> bytes:
 def both(
     name: str, list_: str, *, alters: tuple[str, ...] = (), twin: dict[str, Any], **options: Any
 ) -> Attack:
-    """One mail, beside the same mail with other options."""
+    """Return one message and its twin with other options."""
     return Attack(name, list_, (sent(**options),), (sent(**{**options, **twin}),), frozenset(alters))
 
 
@@ -95,7 +95,7 @@ WITHDRAWS = "I withdraw my objection. I support adoption of this draft."
 
 
 def with_from(field: str, text: str, more: str = "", **options: Any) -> bytes:
-    """A mail with another From field than mailers write."""
+    """Build a message with a From field that mailers do not write."""
     made = sent(text, more=more, results=_PASSES, **{**IN_CALL, **options})
     return made.replace(b"From: Mallory Vane <mallory@evil.example>", field.encode(), 1)
 

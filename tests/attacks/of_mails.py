@@ -1,4 +1,4 @@
-"""Attacks by what a mail holds and where it stands: quotes, ancestors, archives, dates, HTML, genre, dilution."""
+"""Attacks by content and position: quotes, ancestors, archives, dates, HTML, genre, dilution."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ SUPPLIED_TEXTS = {
     "nothing": ("Rename the tool", ""),
 }  # fmt: skip
 BEGINNING = frozenset({"beginning"})
-"""A thread whose first mail is missing begins with the earliest date that its mails claim: see the limits."""
+"""A thread without its first message begins with the earliest date that its messages claim: see the limits."""
 SUPPLIED = [
     *(Attack(f"the missing first mail as {what}, {when}", "ietf", (mail("missing", MALLORY, text, subject=subject, hour=hour),), (mail("x1", MALLORY, READ, subject="Hello there", hour=hour),), BEGINNING)
       for what, (subject, text) in SUPPLIED_TEXTS.items() for when, hour in (("before its answers", 13.5), ("after them", 60), ("years before", -40_000))),
@@ -139,7 +139,7 @@ def many(
     twin: str | None = READ,
     **options: Any,
 ) -> Attack:
-    """A handful of mails of two people, beside as many with harmless words."""
+    """Return a handful of messages of two people, and a twin with harmless words."""
     senders = (MALLORY, SECOND, ("Vic Vane", "vic@evil.example"))
 
     def mails(words: str) -> tuple[bytes, ...]:

@@ -1,4 +1,4 @@
-"""Attacks on who speaks: gateways, names, withdrawals, authentication, authorship."""
+"""Attacks on the identity of speakers: gateways, names, withdrawals, authentication, authorship."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def one(
     alters: tuple[str, ...] = (),
     **options: Any,
 ) -> Attack:
-    """One mail, beside the same mail with harmless words."""
+    """Return one message and its twin with harmless words."""
     options = {"sender": MALLORY, "hour": 30, **options}
     attack = mail("x1", text=text, **options)
     honest = {**options, "sender": MALLORY, "more": "", "kind": "text/plain; charset=utf-8", "date": None}

@@ -1,7 +1,7 @@
-"""A stranger with a handful of mails changes nothing that is said of others, unless a mark says so beside it.
+"""A stranger with a handful of messages changes no claim about other people, unless a mark says so.
 
-Each attack is compared with its honest twin: what the same stranger might have sent. The rules are rules on the
-set of mails: whichever archive is parsed first, the same is said.
+Each attack is compared with its honest twin: harmless messages of the same stranger. The rules depend on the
+set of messages, so the order of parsing changes nothing.
 """
 
 import pytest

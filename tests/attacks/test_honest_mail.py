@@ -1,4 +1,4 @@
-"""Real mail of honest people carries hardly any flag, and hardly a visible word of it counts as hidden."""
+"""Real mail of honest people has hardly any flags, and hardly any of its visible words count as hidden."""
 
 import io
 

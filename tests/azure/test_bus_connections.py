@@ -1,4 +1,4 @@
-"""A process opens no more connections to Service Bus than it may: Microsoft's emulator takes ten in all."""
+"""A process opens no more connections to Service Bus than the bound: Microsoft's emulator allows ten in total."""
 
 import asyncio
 import json
@@ -20,12 +20,12 @@ from tests.support.toy_stages import collect_dropped_sockets
 if TYPE_CHECKING:
     from pathlib import Path
 
-EMULATORS = 10  # connections that Microsoft's emulator takes
+EMULATORS = 10  # connections that Microsoft's emulator allows
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """The local Service Bus with the emulator's limits."""
+    """Start the local Service Bus with the emulator's limits."""
     folder: Path = tmp_path_factory.mktemp("emulated")
     limits = ("--admin-port", "0", "--max-connections", str(EMULATORS))
     with running_service("servicebus", *limits, data=folder) as running:
@@ -44,7 +44,7 @@ def bus_on(broker: RunningService, most: int) -> Bus:
 
 
 async def use_everything(bus: Bus) -> list[Any]:
-    """All that the app asks of the broker, at once: what a busy minute and the operator's page do."""
+    """Send all kinds of requests at once, as a busy minute and the operator's page do."""
     sends = (bus.send_to_queue(queue, [ServiceBusMessage("{}")]) for queue in QUEUES)
     peeks = (ask(queue, start=1) for queue in QUEUES for ask in (bus.peek, bus.peek_dead_letters))
     return await asyncio.gather(*sends, *peeks, return_exceptions=True)
@@ -59,13 +59,12 @@ async def test_a_process_keeps_to_its_connections_and_nothing_is_refused(broker:
     assert [answer for answer in answers if isinstance(answer, BaseException)] == []
     assert len(answers) == 3 * len(QUEUES)
     assert counts["refused"] == 0
-    assert (
-        3 <= counts["most"] <= 2 * 3
-    )  # the broker may read the end of one after the beginning of its successor
+    # The broker may read the end of one connection after the start of the next.
+    assert 3 <= counts["most"] <= 2 * 3
 
 
 async def test_without_a_bound_the_emulator_refuses_the_app(broker: RunningService) -> None:
-    """That is what the bound is for, and that the broker counts."""
+    """The broker counts the connections, so the test above proves the bound."""
     bus = bus_on(broker, 40)
     refused = [isinstance(answer, ServiceBusError) for answer in await use_everything(bus)]
     await bus.close()
@@ -76,7 +75,7 @@ async def test_without_a_bound_the_emulator_refuses_the_app(broker: RunningServi
 
 
 class Opened:
-    """A sender that counts how many are open."""
+    """A sender that counts the open senders."""
 
     now = most = 0
 
@@ -103,7 +102,7 @@ async def test_the_one_that_was_not_used_for_longest_makes_room() -> None:
                 await asyncio.sleep(0)
 
     await use("a", "b", "a", "c", "a", "b")
-    assert len(made) == 4  # a and b, then c in the place of b, then b in the place of c
+    assert len(made) == 4  # a and b, then c replaces b, then b replaces c
     await asyncio.gather(*(use(name, "a", name) for name in "abcdefgh" * 5))
     assert Opened.most == 2
     await kept.close()

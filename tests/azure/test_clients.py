@@ -1,4 +1,4 @@
-"""The clients, each against its service: what they promise beyond the SDK, and what they raise."""
+"""The clients, each against its service: their guarantees beyond the SDK, and the errors that they raise."""
 
 import asyncio
 import logging
@@ -401,7 +401,7 @@ class TestBlobs:
                 proxy.fail_next(kind, 1)
                 await other.blobs.upload(RAW, place.name("x"), b"there")
                 proxy.fail_next(kind, 20)
-                with pytest.raises(Exception) as raised:  # noqa: PT011 - whatever the SDK raises is sorted
+                with pytest.raises(Exception) as raised:  # noqa: PT011 - any error of the SDK is classified
                     await other.blobs.upload(RAW, place.name("x"), b"again")
                 assert classify(raised.value).kind is ErrorKind.TRANSIENT, repr(raised.value)
                 assert proxy.hits > 2
@@ -435,7 +435,7 @@ COSMOS = [
 SEARCH = [
     (status(400), ErrorKind.PERMANENT),
     (status(403), ErrorKind.TRANSIENT),
-    (status(404), ErrorKind.TRANSIENT),  # the index is missing: it can be made, and no chunk is to blame
+    (status(404), ErrorKind.TRANSIENT),  # the index is missing. It can be created, and no chunk caused this
     (status(413), ErrorKind.PERMANENT),
     (status(429), ErrorKind.TRANSIENT),
     (status(500), ErrorKind.TRANSIENT),
@@ -449,7 +449,7 @@ BUS = [
 
 
 class TestWhatTheSdksRaise:
-    """The error tree is checked on what really arrives, not on what the documentation says."""
+    """Check the error tree with errors that really arrive, not with the documentation."""
 
     @pytest.mark.parametrize(("fault", "kind"), COSMOS, ids=str)
     @pytest.mark.requirement("R-608")
@@ -457,7 +457,7 @@ class TestWhatTheSdksRaise:
         self, place: Bench, cloud: AppCloud, fault: dict[str, Any], kind: ErrorKind
     ) -> None:
         Faults(cloud.cosmos).plan({**fault, "operation": "docs.*"})
-        with pytest.raises(Exception) as raised:  # noqa: PT011 - whatever the SDK raises is sorted
+        with pytest.raises(Exception) as raised:  # noqa: PT011 - any error of the SDK is classified
             await place.clients.store.find(Message, "m", Session())
         assert classify(raised.value).kind is kind, repr(raised.value)
 
@@ -470,7 +470,7 @@ class TestWhatTheSdksRaise:
         assert session is not None
         known = session.session_container
         assert known.rid_to_session_token
-        known.rid_to_session_token.clear()  # as where two names were filed under one id, and one has gone
+        known.rid_to_session_token.clear()  # as if two names shared one id, and one of them is gone
         Faults(cloud.cosmos).plan({**status(404, substatus=1002), "operation": "docs.*"})
         with pytest.raises(KeyError) as raised:
             await store.find(Thread, place.name("t"), Session())
@@ -489,9 +489,8 @@ class TestWhatTheSdksRaise:
             await place.clients.index.upsert([row(place.tag, 1, "t", [1, 0, 0, 0], "a@x", 1)])
         assert classify(raised.value).kind is kind, repr(raised.value)
 
-    @pytest.mark.filterwarnings(
-        "ignore::ResourceWarning"
-    )  # the SDK forgets the sockets of dropped connections
+    # The SDK does not close the sockets of dropped connections.
+    @pytest.mark.filterwarnings("ignore::ResourceWarning")
     @pytest.mark.parametrize(("fault", "kind"), BUS, ids=str)
     @pytest.mark.requirement("R-608")
     async def test_from_the_bus(

@@ -1,4 +1,4 @@
-"""Every call has a deadline, by who waits for it; a pause of our own is not a service's silence."""
+"""Every call has a deadline that depends on its caller, and pauses of our own process do not count."""
 
 import asyncio
 import logging
@@ -81,10 +81,10 @@ async def test_a_request_waits_for_a_service_once() -> None:
                 pytest.fail("it was asked again")
         assert time.monotonic() - started < 0.05
         async with Calls("cosmos", request_seconds=QUICK).measured("read"):
-            pass  # another service is asked
+            pass  # a call to another service is not refused
     with as_request():
         async with calls.measured("read"):
-            pass  # and so is this one by the next request
+            pass  # the next request calls the service again
 
 
 async def test_a_pause_of_our_own_process_is_no_silence_of_the_service() -> None:
@@ -149,7 +149,7 @@ async def test_an_error_says_of_which_service_it_is() -> None:
 async def test_the_bus_is_well_again_after_a_call_that_was_broken_off(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
-    """The connection of a call that was cut off may hold half a frame: it is not used again."""
+    """The connection of an interrupted call is not reused, because it may hold half a frame."""
     quick = {"REQUEST_SECONDS": "0.5"}
     clients = await Clients.connect(cloud.settings(bus_service, **quick))
     bus: Bus = clients.bus

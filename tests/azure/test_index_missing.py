@@ -1,4 +1,4 @@
-"""In Azure the deployment makes the index: an app without one says so in one line, and makes none."""
+"""In Azure the deployment creates the index. An app without an index reports it and creates none."""
 
 import http.server
 import threading
@@ -14,7 +14,7 @@ from shared.azure.search.versions import IndexMissingError, Versions
 
 @pytest.fixture
 def refusing() -> Iterator[tuple[str, list[str]]]:
-    """A search service without an index, as it answers an identity that may read what there is and write documents."""
+    """A search service without an index: it answers reads with 404, and writes with 403."""
     asked: list[str] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""A want of room passes: whoever was at work is not to blame."""
+"""A lack of space, memory or file handles is a transient failure."""
 
 import errno
 

@@ -1,4 +1,4 @@
-"""Where a source may lead."""
+"""The addresses that a source may name."""
 
 import pytest
 

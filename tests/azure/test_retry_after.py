@@ -1,4 +1,4 @@
-"""Every form in which a service says how long to wait."""
+"""Every form of Retry-After that a service sends."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Chromium as Debian has it, driven by Playwright, on the sample lists and on mail that means harm."""
+"""Debian's Chromium, driven by Playwright, on the sample lists and on hostile mail."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ def chromium() -> str | None:
 
 @pytest.fixture(scope="session")
 def browser(site: Site) -> Iterator[Browser]:
-    """Started after the site: Playwright's loop would be in the way of the site's own."""
+    """Start the browser after the site, because Playwright's loop would block the site's loop."""
     path = chromium()
     if path is None:
         pytest.skip("there is no chromium here: install it, or name it in CHROMIUM")
@@ -49,7 +49,7 @@ def site(cloud: AppCloud) -> Iterator[Site]:
 
 
 class Complaints(list[str]):
-    """What the browser complained about: errors, refused content, dialogs that opened."""
+    """The complaints of the browser: errors, blocked content, open dialogs."""
 
     def listen(self, page: Page) -> None:
         page.on("pageerror", lambda error: self.append(f"error: {error}"))
@@ -72,7 +72,7 @@ def complaints() -> Complaints:
 
 @pytest.fixture
 def page(browser: Browser, site: Site, complaints: Complaints) -> Iterator[Page]:
-    """A page of a fresh visitor; at the end there must be nothing that the browser complained about."""
+    """Open a page as a new visitor. At the end the browser must have no complaints."""
     context = browser.new_context(
         base_url=site.url, viewport={"width": 1280, "height": 900}, reduced_motion="reduce"
     )

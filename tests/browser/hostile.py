@@ -1,4 +1,4 @@
-"""A list of mail that tries to break out of the page: in names, subjects, bodies, quotes and ids."""
+"""A list of messages that try to break out of the page through names, subjects, bodies, quotes and ids."""
 
 from email.header import Header
 

@@ -8,7 +8,7 @@ PART = 8 * 1024 * 1024
 
 
 def large_mbox(folder: Path) -> Path:
-    """Mails with large attachments, of which nothing is embedded."""
+    """Build messages with large attachments, which are not embedded."""
     filler = b"".join(
         b"From x@y.example Thu Jan  1 00:00:00 2026\nMessage-ID: <%d@big.example>\nFrom: a@y.example\n"
         b"Subject: number %d\nDate: Thu, 01 Jan 2026 00:00:00 +0000\nMIME-Version: 1.0\n"

@@ -1,4 +1,4 @@
-"""A thread of three hundred mails and a list of two thousand threads, stored as the pipeline leaves them."""
+"""A thread of 300 messages and a list of 2,000 threads, stored as the pipeline stores them."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta
@@ -31,7 +31,7 @@ DIFF = """diff --git a/parser.c b/parser.c
 
 
 def _mail(number: int) -> Message:
-    """Three answers to each mail, so that there are subthreads; every tenth brings a patch."""
+    """Give each message three answers, for subthreads. Every tenth message has a patch."""
     patch = f"\n{DIFF}" if number % 10 == 0 else ""
     text = f"{PEOPLE[number % 5]} wrote:\n{QUOTED}\nThis is mail {number}.\n\n{WORDS}{patch}"
     body = NormalizedBody(text, segment(text))

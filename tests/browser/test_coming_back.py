@@ -1,4 +1,4 @@
-"""A reader who comes back: what is new since the last visit, and what they follow, kept in their browser."""
+"""A returning reader sees new mail since the last visit and followed threads, which the browser stores."""
 
 import json
 
@@ -65,7 +65,7 @@ def test_entries_that_were_not_there_or_said_something_else_are_marked(browser: 
     context = browser.new_context(base_url=site.url)
     page = context.new_page()
     page.goto("/sources/tally")
-    expect(page.locator(".fresh")).to_have_count(0)  # a first visit has nothing to compare with
+    expect(page.locator(".fresh")).to_have_count(0)  # a first visit has no earlier visit to compare with
     page.evaluate(
         """() => {
             const key = "seen:/sources/tally";

@@ -1,4 +1,4 @@
-"""A large file from the form, where its parts go straight to Blob storage; and where they cannot get there."""
+"""A large file from the form, sent in parts directly to Blob storage or, if that fails, through the app."""
 
 import asyncio
 import urllib.error
@@ -21,13 +21,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 @pytest.fixture(scope="module")
 def direct_site(cloud: AppCloud) -> Iterator[Site]:
     with empty_site(cloud, DIRECT_UPLOADS="true") as running, ThreadPoolExecutor(1) as apart:
-        # Its address is known only now, and this thread has a loop already.
+        # The address is known only now, and this thread already has a loop.
         apart.submit(asyncio.run, allow_uploads(running)).result()
         yield running
 
 
 async def allow_uploads(site: Site) -> None:
-    """As provisioning does where PUBLIC_URL is set."""
+    """Allow uploads as provisioning does if PUBLIC_URL is set."""
     await provision(site.settings.model_copy(update={"PUBLIC_URL": site.url}))
 
 
@@ -61,7 +61,8 @@ def test_parts_go_straight_to_the_storage_and_after_a_break_only_what_is_missing
         route.fulfill(status=409, json={"detail": "cut off here"})
 
     page.route("**/operator/upload/end?*", refuse)
-    page.route("**&blockid=MDAwMDAwMDI*", lambda route: route.abort())  # 00000002, until it is given up
+    # Block 00000002 fails until the browser stops trying.
+    page.route("**&blockid=MDAwMDAwMDI*", lambda route: route.abort())
     first = listen(page)
     send(page, large, "direct")
     expect(page.locator("#sent")).to_have_text("cut off here", timeout=60_000)

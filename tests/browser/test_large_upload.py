@@ -1,4 +1,4 @@
-"""A large file from the form: sent in parts, broken off, and gone on with."""
+"""A large file from the form: sent in parts, interrupted, and continued."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A thread of 300 mails and a list of 2,000 threads in a real browser: what is sent, keys, what is unread."""
+"""A thread of 300 messages and a list of 2,000 threads in a real browser: size, keys, and unread messages."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
@@ -22,7 +22,7 @@ def _long_mail(site: Site) -> None:
 
 
 class Sent(list[tuple[str, int]]):
-    """Everything that the page asked for, and its bytes."""
+    """Everything that the page requested, and its size in bytes."""
 
     def __init__(self, page: Page) -> None:
         super().__init__()
@@ -112,13 +112,13 @@ def test_the_first_unread_message_is_found_on_the_next_visit(browser: Browser, s
     context = browser.new_context(base_url=site.url, reduced_motion="reduce")
     page = context.new_page()
     page.goto(ADDRESS)
-    expect(page.get_by_role("button", name="First unread")).to_have_count(0)  # nothing was read before
+    expect(page.get_by_role("button", name="First unread")).to_have_count(0)  # no message was read before
     order = page.locator("#mails").get_attribute("data-keys")
     assert order is not None
     keys = order.split()
     assert len(keys) == MAILS
     page.wait_for_function("name => localStorage.getItem(name) !== null", arg=f"read:{LONG}")
-    # As if all but the 200th had been read: on another page of the thread.
+    # Mark all but the 200th as read, as if on another page of the thread.
     page.evaluate(
         "([name, keys]) => localStorage.setItem(name, JSON.stringify({at: 1, keys}))",
         [f"read:{LONG}", keys[:199] + keys[200:]],

@@ -1,4 +1,4 @@
-"""The operator's page in a real browser: one action for each cause, and nobody else's hand on it."""
+"""The operator's page in a real browser: one action for each cause, and no access for other sites."""
 
 import asyncio
 import re
@@ -33,7 +33,7 @@ EVIL = "http://evil.example/"
 
 
 def aside(work: Coroutine[Any, Any, None]) -> None:
-    """In a thread of its own: Playwright has a loop in this one."""
+    """Run in a separate thread, because Playwright has a loop in this one."""
     with ThreadPoolExecutor(1) as pool:
         pool.submit(asyncio.run, work).result()
 
@@ -61,9 +61,9 @@ def send(site: Site, queue: str, *bodies: str) -> None:
 
 @pytest.fixture(scope="module")
 def troubled(cloud: AppCloud, browser: Browser) -> Iterator[Site]:
-    """Messages that are no events, which the app itself sets aside; an archive stuck, and one given up."""
+    """Create invalid messages, which the app moves to the dead letters, a stuck archive, and a failed one."""
     old = datetime.now(UTC) - timedelta(days=3)
-    daily = str(24 * 3600)  # a sweep in between would ask for what is stuck
+    daily = str(24 * 3600)  # a sweep in between would request the stuck documents
     manager = empty_site(cloud, OPERATOR_KEY=KEY, RETRY_JOB_INTERVAL_SECONDS=daily)
     with ThreadPoolExecutor(1) as pool:
         site = pool.submit(manager.__enter__).result()
@@ -161,9 +161,8 @@ def test_a_group_is_requeued_by_its_button_and_its_operation_ends_before_ones_ey
         expect(page.get_by_role("status")).to_contain_text("was started")
         operation = page.url.rpartition("asked=")[2]
         row = page.locator("tr", has_text=operation)
-        expect(row).to_contain_text(
-            "succeeded", timeout=60_000
-        )  # by its script: the page is not loaded again
+        # The script updates the page without a reload.
+        expect(row).to_contain_text("succeeded", timeout=60_000)
         expect(row).to_contain_text("1 requeued")
         expect(row).to_contain_text("dlq.requeue")
     assert complaints == []
@@ -211,7 +210,7 @@ def test_without_a_script_the_page_does_the_same(browser: Browser, troubled: Sit
 
 
 def test_a_form_of_another_site_does_nothing(browser: Browser, troubled: Site) -> None:
-    """Even one that knows the token: the browser sends no session with it, and says where it comes from."""
+    """The form fails even with a valid token: the browser sends no session with it, and sends its origin."""
     with visiting(browser, troubled) as page:
         enter(page)
         before = operations(page)
@@ -226,7 +225,7 @@ def test_a_form_of_another_site_does_nothing(browser: Browser, troubled: Site) -
             other.get_by_role("button").click()
         assert navigated.value is not None
         assert navigated.value.status == 403
-        # The dev host itself refuses strangers; another app on this machine comes as far as ours.
+        # The dev host itself refuses strangers, but another app on this machine can reach ours.
         sent = page.context.request.post(
             f"{troubled.url}/operator/letters/requeue", form=fields, headers={"origin": "http://localhost:1"}
         )
@@ -248,7 +247,7 @@ def test_a_form_with_a_wrong_token_is_refused_and_says_what_to_do(browser: Brows
 
 
 def test_a_page_whose_session_is_over_asks_for_the_key(browser: Browser, troubled: Site) -> None:
-    """And does not go on to show what was true when it ended."""
+    """The page no longer shows the data from before the session ended."""
     with visiting(browser, troubled) as page:
         enter(page)
         page.context.clear_cookies()

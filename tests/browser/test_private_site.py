@@ -1,4 +1,4 @@
-"""A private site in a real browser: signing in and out, a closed list, a revoked feed, and a lock-out."""
+"""A private site in a real browser: sign-in and sign-out, a closed list, a revoked feed, and a lockout."""
 
 import json
 import re
@@ -60,7 +60,7 @@ def test_a_reader_signs_in_where_they_wanted_to_go_and_leaves(visitor: Page) -> 
     kept = {cookie["name"]: cookie["value"] for cookie in visitor.context.cookies()}
     visitor.get_by_role("button", name="Sign out").click()
     expect(visitor).to_have_url(re.compile("/sign-in$"))
-    # A copy of the cookie is worth nothing.
+    # A copy of the cookie no longer works.
     visitor.context.add_cookies([{"name": "account", "value": kept["account"], "url": visitor.url}])
     visitor.goto("/sources")
     expect(visitor).to_have_url(re.compile("/sign-in"))

@@ -1,4 +1,4 @@
-"""An archive's page while the archive runs: bars that move by themselves, and without a script a reload."""
+"""The page of an archive in progress: live bars, and without a script a reload."""
 
 import re
 
@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 
 
 def renamed(content: bytes, tag: str) -> bytes:
-    """The same list once more, as other messages; other tests find the call for adoption by its subject."""
+    """Return the same list as other messages, because other tests find the call for adoption by its subject."""
     content = content.replace(b"Call for adoption", b"Shall we adopt")
     return re.sub(rb"@(\S+?\.example>)", rb"@" + tag.encode() + rb".\1", content)
 
@@ -27,7 +27,7 @@ def test_the_bars_move_to_the_end_while_one_looks(page: Page, site: Site) -> Non
     expect(page.locator('[data-stage="reporting"] .figures')).to_have_text("7 of 7 threads")
     assert page.locator("#whole").get_attribute("value") == "100"
     assert any(state.startswith("In progress") for state in seen), seen
-    # When all is done nothing asks any more; what marks threads as new stands on every page.
+    # A finished page polls no more. The script that marks new threads is on every page.
     assert page.locator('script:not([src*="follow"])').count() == 0
 
 

@@ -1,4 +1,4 @@
-"""What a reader does, in a real browser: from the home page to the sentence that shows what was agreed."""
+"""A reader in a real browser: from the home page to the sentence that shows the agreement."""
 
 from typing import Literal
 
@@ -28,7 +28,7 @@ def test_from_home_to_a_thread_to_the_cited_sentence(page: Page) -> None:
     highlighted = target.evaluate("mark => getComputedStyle(mark).outlineStyle")
     other = page.locator("mark.cited").filter(has_not_text=words).first
     assert (highlighted, other.evaluate("mark => getComputedStyle(mark).outlineStyle")) == ("solid", "none")
-    expect(page.locator("aside.summary")).to_be_in_viewport()  # the summary stays beside it
+    expect(page.locator("aside.summary")).to_be_in_viewport()  # the summary stays next to it
 
 
 def test_a_person_in_the_summary_leads_to_where_they_said_it(page: Page, site: Site) -> None:
@@ -102,12 +102,12 @@ def test_hostile_mail_does_nothing_but_be_read(page: Page, site: Site) -> None:
     page.goto(thread["links"]["page"])
     expect(page.get_by_role("heading", level=1)).to_have_text(SUBJECT)
     assert page.get_by_text("<script>alert('body')</script>").count() > 0
-    # A line without an end wraps: the page does not grow sideways.
+    # A line without an end wraps, so the page does not scroll sideways.
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def bottoms(page: Page, selector: str) -> list[float]:
-    """Where elements end, from the top of the page."""
+    """Return the bottom edges of elements, from the top of the page."""
     found: list[float] = page.locator(selector).evaluate_all(
         "all => all.map(each => each.getBoundingClientRect().bottom + scrollY)"
     )
@@ -196,7 +196,7 @@ def test_axe_finds_nothing_serious_on_any_page(
     browser: Browser, site: Site, scheme: Literal["light", "dark"], width: int
 ) -> None:
     assert AXE.exists(), "axe-core is not installed: make browser does that"
-    # axe is evaluated by the test's own channel: the pages' policy would not let it in.
+    # axe runs over the test's own channel, because the pages' policy would block it.
     context = browser.new_context(
         base_url=site.url, reduced_motion="reduce", color_scheme=scheme, bypass_csp=True,
         viewport={"width": width, "height": 844},

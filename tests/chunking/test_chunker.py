@@ -1,4 +1,4 @@
-"""Chunks fit the model, are found where they say they are, and leave nothing out."""
+"""Chunks fit the model, have correct places, and leave nothing out."""
 
 import sys
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def tokenizer() -> ModelTokenizer:
 
 
 def bag_of_letters(sentences: Sequence[str]) -> list[list[float]]:
-    """An embedder that is good enough to tell one subject from another."""
+    """A simple embedder that can tell one subject from another."""
     return [
         [float(one.lower().count(letter)) for letter in "abcdefghijklmnopqrstuvwxyz"] for one in sentences
     ]
@@ -41,7 +41,7 @@ def chunks_of(body: str, settings: ChunkSettings | None = None) -> list[TextChun
 
 
 def check(body: str, segments: list[Segment], chunks: list[TextChunk], limit: int = WINDOW) -> None:
-    """All that has to hold for any chunks of any body."""
+    """Check the properties of all chunks of a body."""
     new = NormalizedBody(body, segments)
     covered: set[int] = set()
     for index, chunk in enumerate(chunks):
@@ -55,7 +55,7 @@ def check(body: str, segments: list[Segment], chunks: list[TextChunk], limit: in
         covered |= places
     own = {place for _, start, end in new.pieces for place in range(start, end)}
     assert covered <= own
-    # Only what is no token may be left out: blanks and control characters between chunks.
+    # Only characters that are no token may be missing: blanks and control characters between chunks.
     left = "".join(body[place] for place in sorted(own - covered))
     assert tokenizer().count(left) == 0
 
@@ -181,7 +181,7 @@ def test_any_text_is_chunked_rightly(
     chunks = chunk_body(
         body, segments, tokenizer(), ChunkSettings(strategy, size, size * share // 4), bag_of_letters
     )
-    # A word of more tokens than the size cannot be kept whole; then its pieces count as they are.
+    # A word of more tokens than the size is split, and then the tokens of its pieces count.
     longest = max((tokenizer().count(word) for word in body.split()), default=0)
     if longest <= size // 2:
         check(body, segments, chunks, size)

@@ -1,4 +1,4 @@
-"""Child processes: started with the app's path, asked by frames, killed with all that they started."""
+"""Child processes: started with the app's path, called by frames, and killed with all of their children."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ def script(code: str, *arguments: str) -> Command:
 
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
-        while not holds():  # noqa: ASYNC110 - another process makes it true
+        while not holds():  # noqa: ASYNC110 - another process makes the condition true
             await asyncio.sleep(0.01)
 
 
@@ -59,7 +59,7 @@ async def test_a_frame_is_answered_by_a_frame() -> None:
     finally:
         await child.kill()
     assert child.returncode == -signal.SIGKILL
-    await child.kill()  # once more does no harm
+    await child.kill()  # a second kill does no harm
 
 
 def test_a_thread_gets_its_answers_too_and_hears_of_the_end() -> None:

@@ -9,7 +9,7 @@ from shared.core.concurrency import BoundedQueue, QueueFullError, batches_of, ga
 
 
 class StageContext:
-    """Pieces of work that count how many of them are under way."""
+    """Jobs that count how many of them are running."""
 
     def __init__(self) -> None:
         self.running = self.most = self.ended = 0

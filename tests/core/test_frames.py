@@ -1,4 +1,4 @@
-"""What passes between the app and its child processes."""
+"""Frames between the app and its child processes."""
 
 import io
 import struct

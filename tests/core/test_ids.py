@@ -1,4 +1,4 @@
-"""Ids are stable, short, and never the same for different things."""
+"""Ids are stable and short, and different things never share an id."""
 
 import re
 from datetime import UTC, datetime, timedelta, timezone

@@ -1,4 +1,4 @@
-"""Time, ids and randomness come from the runtime: the simulation then decides what happens when."""
+"""Time, ids and randomness come from the runtime, so that the simulation controls them."""
 
 import ast
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ FORBIDDEN = {
     ("datetime", "now"), ("datetime", "utcnow"), ("date", "today"), ("time", "time"), ("time", "monotonic"),
     ("time", "perf_counter"), ("uuid", "uuid1"), ("uuid", "uuid4"), ("asyncio", "sleep"),
 }  # fmt: skip
-SOURCES = {"Random", "SystemRandom", "token_hex", "token_bytes"}  # as a type they are allowed, as a call not
+SOURCES = {"Random", "SystemRandom", "token_hex", "token_bytes"}  # allowed as a type, forbidden as a call
 
 
 def drawn_from_the_machine(source: str) -> Iterator[str]:

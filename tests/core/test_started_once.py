@@ -1,4 +1,4 @@
-"""What is expensive to start is started once, for everybody who needs it."""
+"""An expensive object is started once and shared."""
 
 import asyncio
 

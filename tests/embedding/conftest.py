@@ -11,7 +11,7 @@ from shared.embedding.openvino.model_folder import Precision
 
 @pytest.fixture(scope="session")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The default model, built as at set-up."""
+    """The default model, built as at setup."""
     folder = tmp_path_factory.mktemp("model") / "all-MiniLM-L6-v2"
     build_model_folder(folder)
     return folder
@@ -29,5 +29,5 @@ def exact(model_folder: Path) -> OpenVinoEncoder:
 
 @pytest.fixture(scope="session")
 def small(model_folder: Path) -> OpenVinoEncoder:
-    """With weights of 8 bits."""
+    """The model with weights of 8 bits."""
     return OpenVinoEncoder(model_folder, precision=Precision.INT8)

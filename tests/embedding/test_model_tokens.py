@@ -1,4 +1,4 @@
-"""A chunk is never longer than the model reads, whichever model that is, in the model's own tokens."""
+"""A chunk is never longer than the model reads, in the model's own tokens."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ WORDS = " ".join(f"word{number} and more." for number in range(400))
 
 
 def sentence_folder(folder: Path, window: int) -> Path:
-    """A model of sentence-transformers, as far as chunking looks at it."""
+    """Create a model of sentence-transformers, as far as chunking reads it."""
     shutil.copy(locate_package() / "tokenizer.json", folder)
     (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": window}))
     return folder
@@ -57,7 +57,7 @@ def test_a_model_with_another_window_says_so_in_its_folder(model_folder: Path, t
     manifest = Manifest.read(model_folder)
     Manifest(**{**manifest.__dict__, "window": 128}).write(built)
     assert of_built_folder(built).most == 126
-    assert of_sentence_folder(built) is None  # nothing there says how much it reads
+    assert of_sentence_folder(built) is None  # the folder does not name the maximum length
     told = of_sentence_folder(sentence_folder(tmp_path, 64))
     assert told is not None
     assert told.most == 62

@@ -106,7 +106,7 @@ async def test_a_compatible_endpoint_is_asked_at_its_own_address(server: OpenAIS
 
 
 class Identity:
-    """A managed identity, without the metadata service that only Azure has."""
+    """A managed identity without the metadata service, which only Azure has."""
 
     def __init__(self, **options: Any) -> None:
         self.closed = False
@@ -150,11 +150,11 @@ async def test_what_may_pass_is_transient_and_says_how_long_to_wait(
     server: OpenAIServer, embedder: OpenAIEmbedder, answer: Response, retry_after: float | None
 ) -> None:
     server.answers.append(answer)
-    with pytest.raises(Exception) as raised:  # noqa: PT011 - what it is, classify tells
+    with pytest.raises(Exception) as raised:  # noqa: PT011 - classify is tested with the error
         await embedder.encode(["one"])
     failure = classify(raised.value)
     assert (failure.kind, failure.retry_after) == (ErrorKind.TRANSIENT, retry_after)
-    assert len(server.requests) == 1  # the SDK did not try by itself
+    assert len(server.requests) == 1  # the SDK did not retry by itself
 
 
 async def test_the_wait_that_was_asked_for_is_kept_by_the_backoff(
@@ -234,7 +234,7 @@ async def test_vectors_of_another_length_than_the_setting_says_are_an_error(
         await old.encode(["one"])
     await old.close()
     assert classify(raised.value).kind is ErrorKind.TRANSIENT
-    assert b"dimensions" not in server.requests[0].body  # it cannot be asked for
+    assert b"dimensions" not in server.requests[0].body  # this model does not accept the parameter
 
 
 async def test_an_answer_without_a_vector_for_every_text_is_not_taken(

@@ -1,4 +1,4 @@
-"""Encoders that fail as real ones do, on words that a test writes into its texts."""
+"""Encoders that fail as real ones do, triggered by words in the texts."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ SPEC = f"{__name__}:ToyEncoder"
 
 
 class ToyEncoder:
-    """A vector says how long its text is. Every batch is written down in `journal`."""
+    """An encoder whose vectors encode the length of the text. Every batch is recorded in `journal`."""
 
     model, backend, window, token_budget = "toy", "toy", 16, 64
 

@@ -53,7 +53,7 @@ def table(**parts: Any) -> dict[str, Any]:
 
 
 def inbox(folder: Path) -> str:
-    """A public-inbox repository: a mail a commit, the newer mail first, and a commit that deletes."""
+    """Create a public-inbox repository: one message a commit, the newer first, and a commit that deletes."""
     folder.mkdir(parents=True)
 
     def git(*arguments: str, at: int = 0) -> str:

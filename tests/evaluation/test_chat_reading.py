@@ -70,7 +70,7 @@ async def test_a_perfect_reader_loses_next_to_nothing_on_the_way(tmp_path: Path)
             "key points: sentence shown",
         )
     }
-    # Lost are quotes that settle nothing in their own words, and agreements despite a visible objection.
+    # Some claims are lost: quotes whose words settle nothing, and agreements despite a visible objection.
     assert {name: value for name, value in least.items() if value < 0.9} == {}
 
 

@@ -98,7 +98,7 @@ def parameters_of(
 
 
 def effective(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters, with the template's own defaults for those that azd left out."""
+    """Return the parameters, with the template's defaults for the missing ones."""
     defaults = {
         name: literal(parameter.default)
         for name, parameter in DECLARED.items()

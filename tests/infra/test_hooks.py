@@ -118,7 +118,7 @@ def test_a_clean_clone_deploys_the_model_too_or_nothing(clone: Path) -> None:
 
 
 def test_hooks_that_azd_runs_side_by_side_set_up_one_environment(clone: Path) -> None:
-    """azd builds packages while it provisions, so no hook may clear the environment for the other."""
+    """Packages are built while azd provisions, so no hook may clear the environment for the other."""
     (clone / "infra/hooks/search_index.py").write_text("import pip, sys; print(sys.prefix)")
     offsets, hooks = Random(1), (SERVICE["prepackage"], AZURE["hooks"]["postprovision"])
 
@@ -169,7 +169,7 @@ def test_a_stray_file_is_named(stray: str, named: str, clone: Path) -> None:
 
 
 def test_what_azd_restore_leaves_behind_is_not_packed(clone: Path) -> None:
-    """azd creates an environment in the folder of the service, with the folder's name."""
+    """The environment of `azd restore` is in the folder of the service, under the name of that folder."""
     module = clone / f"{clone.name}_env/lib/python3.11/site-packages/x.py"
     module.parent.mkdir(parents=True)
     module.touch()

@@ -50,7 +50,7 @@ def test_everything_that_a_start_loads_is_in_the_package() -> None:
 
 
 def test_what_code_of_the_package_imports_is_in_the_package() -> None:
-    """This includes lazy imports: no deployed module names a module that is not deployed."""
+    """Check lazy imports, too: no deployed module names a module that is not deployed."""
     left_out = {"benchmarks", "evaluation", "localcloud", "ops", "tests", "tools"}
     for folder in ("shared", "stages", "web"):
         for file in (ROOT / folder).rglob("*.py"):

@@ -1,7 +1,4 @@
-"""The app's entities in Service Bus feed every stage.
-
-The local Service Bus checks the emulator's limits at start.
-"""
+"""The app's entities in Service Bus feed every stage."""
 
 import json
 

@@ -138,10 +138,7 @@ async def test_there_is_no_address_unless_the_deployment_says_so(place: Place) -
 
 
 class OfTheApp:
-    """The token of the app's identity in Entra ID's form.
-
-    Azurite reads it, but does not check its signature.
-    """
+    """A token like Entra ID's for the app's identity. Azurite does not check its signature."""
 
     async def get_token(self, *_scopes: str, **_: object) -> AccessToken:
         now = int(time.time())
@@ -187,7 +184,7 @@ async def of_an_identity(address: str, authority: Path) -> AsyncIterator[Blobs]:
 
 
 async def test_an_app_without_a_key_signs_by_its_identity_and_only_for_tls(tmp_path: Path) -> None:
-    """This Azurite cannot check the signature, because it knows only the form of earlier versions."""
+    """Azurite cannot check this signature, because it knows only the form of earlier versions."""
     with azurite_with_identities(tmp_path) as (account, authority):
         async with of_an_identity(account, authority) as blobs:
             now = datetime.now(UTC)

@@ -48,7 +48,7 @@ async def add_imap(place: Place, mail: MailServer, **settings: object) -> Source
 
 
 async def subjects(place: Place, archive_id: str) -> list[str]:
-    import io  # noqa: PLC0415 - beside its only use
+    import io  # noqa: PLC0415 - next to its only use
 
     content = await place.blob(await place.archive(archive_id))
     read = list(read_archive(io.BytesIO(content)))

@@ -26,7 +26,7 @@ from shared.mail.charsets import decode
         ("שלום לכולם, מה שלומכם", "cp1255"),
         ("مرحبا بكم في القائمة", "cp1256"),
         ("สวัสดีครับ ทุกคน", "tis-620"),
-        ("您好，這是一封郵件", "big5"),  # noqa: RUF001 -- likewise
+        ("您好，這是一封郵件", "big5"),  # noqa: RUF001 -- Chinese has its own comma
         ("Ivan Balás wrote about señor Núñez", "latin-1"),
         ("I think Jörg is right: it's a “bad” idea – really", "cp1252"),  # noqa: RUF001 -- a dash
         ("Привет", "koi8-r"),

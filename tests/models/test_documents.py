@@ -59,10 +59,7 @@ def test_every_document_takes_fields_that_it_does_not_know(container: str) -> No
 
 
 def test_what_a_later_version_added_is_stored_again_as_it_was() -> None:
-    """This includes nested fields and changed documents.
-
-    Fields computed by Cosmos DB and by us are left out.
-    """
+    """Unknown fields stay, also nested and after a change. Fields computed by Cosmos DB or by us do not."""
     stored = {
         **new_message(from_=Address(name="A", email="a@x")).to_cosmos(),
         "schema_version": "1.9.0",

@@ -1,4 +1,4 @@
-"""Why an archive is not done: each obstacle with its stage, its error, and what the sweep will do when."""
+"""The reasons why an archive is not done: each with its stage, its error, and the sweep's next action."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""People correct what is said of a thread; it stays corrected, and everybody sees by whom."""
+"""Operators correct the reading of a thread. The correction is permanent and names its author."""
 
 import asyncio
 import json
@@ -96,7 +96,7 @@ async def test_a_position_is_corrected_and_a_new_one_is_shown_with_its_sentence(
     assert await said(place) == {place.address("cy"): PositionStance.OPPOSE}
     assert claimed(await place.summary(0), "agreed") == []
     stored = json.dumps(made.to_cosmos())
-    assert SUPPORT not in stored  # no text of mails, and no address
+    assert SUPPORT not in stored  # no text of messages, and no address
     assert place.address("bo") not in stored
 
 
@@ -150,21 +150,21 @@ async def test_it_is_kept_over_summaries_made_anew_and_late_mails(
 
 
 async def test_a_merged_thread_knows_that_a_part_of_it_was_corrected(place: ReportedThreads) -> None:
-    """Its summary then catches up with corrections that a replica may not show."""
+    """Its summary then also reads corrections that a replica may not show yet."""
     await place.take_in(mail(9, parent=8, subject="Another matter", body="I propose a registry."))
     other, whole = place.thread_id(8), place.thread_id(0)
     outcome = asked("outcome", outcome="rejected", message_id=place.id_of(9))
     await correct(place.clients, other, outcome, ANN)
     await place.take_in(mail(8, parent=0, subject="It links the two"))
     assert (await place.store.read(Thread, whole, Session())).corrections == 1
-    # Where the merge comes between the correction and its thread, the correction follows.
+    # If the merge comes between the correction and the update of its thread, the correction follows.
     await correcting._made_anew(place.clients, other, Session())
     assert (await place.store.read(Thread, whole, Session())).corrections == 2
-    await place.work_off(2)  # the summaries that both asked for: the next test has the same queue
+    await place.work_off(2)  # both requested summaries, because the next test has the same queue
 
 
 async def test_it_comes_back_with_its_archive(place: ReportedThreads) -> None:
-    """Everything of the thread is gone but the correction; then the mail comes again."""
+    """Everything of the thread is deleted except the correction, and then the mail arrives again."""
     await corrected(place, "genre", genre="report")
     for container in ("threads", "summaries", "reports", "messages", "chunks", "archives"):
         for row in await place.mail_in.stored(container):
@@ -200,7 +200,7 @@ async def test_it_is_revoked_on_record(place: ReportedThreads) -> None:
     assert kept.revoked
     rows: list[Any] = [row async for row in place.store.query(LAST_AUDITS, Session(), limit=10)]
     assert {"correction.make", "correction.revoke"} <= {row["action"] for row in rows}
-    again = await corrected(place, "outcome", outcome="accepted")  # needs no ETag: nothing holds
+    again = await corrected(place, "outcome", outcome="accepted")  # needs no ETag: no correction exists
     assert (again.id, again.revoked, len(again.entries)) == (made.id, False, 3)
 
 
@@ -228,7 +228,7 @@ async def test_of_two_who_correct_the_same_one_is_told(place: ReportedThreads) -
 async def test_the_same_correction_again_changes_nothing_and_makes_the_thread_anew(
     place: ReportedThreads,
 ) -> None:
-    """As after a crash between the correction and the request."""
+    """Repeat a correction as after a crash between the correction and the request."""
     made = await corrected(place, "genre", genre="call")
     again = await corrected(place, "genre", genre="call")
     assert (again.etag, len(again.entries)) == (made.etag, 1)
@@ -278,9 +278,8 @@ async def test_a_chat_model_is_not_asked_again(cloud: AppCloud, bus_service: Run
             second = await threads.summary(0)
             assert len(endpoint.requests) == asked_before
             assert DOUBT in claimed(second, "dissent")
-            assert (
-                "Cy Example is not so" not in second.content_markdown
-            )  # the model's words on what was corrected
+            # The model's sentences on the corrected part.
+            assert "Cy Example is not so" not in second.content_markdown
             await corrected(threads, "hidden", message_id=threads.id_of(2), quote=DOUBT)
             third = await threads.summary(0)
             assert len(endpoint.requests) == asked_before

@@ -1,4 +1,4 @@
-"""One timer for all that has to be done from time to time: what is due, and nothing where nothing is."""
+"""One timer runs all periodic work that is due."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -41,7 +41,7 @@ async def checks(clients: Clients) -> list[datetime]:
 
 
 async def check_at(place: MailIn, *times: datetime) -> list[datetime]:
-    """The checks that a housekeeping at these times made."""
+    """Return the checks that a housekeeping at these times made."""
     before = await checks(place.clients)
     for now in times:
         clients = with_clock(place.clients, lambda now=now: now)  # type: ignore[misc]
@@ -66,7 +66,7 @@ async def test_a_chore_that_fails_does_not_keep_the_others_from_their_turn(place
 
 
 async def test_an_idle_app_sends_no_message_and_leaves_the_queues_empty(place: MailIn) -> None:
-    """So that in an idle month nothing runs but the timers."""
+    """In an idle month nothing runs but the timers."""
     await run_housekeeping(with_clock(place.clients, lambda: EVENING))  # at night, a first check would be due
 
     counts = await queue_counts(place.clients.settings, QUEUES, place.clients.calls("servicebus"))
@@ -75,11 +75,11 @@ async def test_an_idle_app_sends_no_message_and_leaves_the_queues_empty(place: M
     assert {queue: found.active for queue, found in counts.items() if found.active} == {}
     assert [
         message for queue in QUEUES for message in await place.clients.bus.peek(queue)
-    ] == []  # nor scheduled
+    ] == []  # nothing is scheduled either
 
 
 async def test_the_checks_run_once_a_night_and_a_missed_night_is_made_up_for(place: MailIn) -> None:
-    """A fresh database waits for its first night."""
+    """A new database waits for its first night."""
     five = timedelta(minutes=5)
     assert await check_at(place, EVENING, NIGHT - five) == []
     assert await check_at(place, NIGHT + five, NIGHT + 2 * five, NIGHT + timedelta(hours=9)) == [NIGHT + five]
@@ -91,7 +91,7 @@ async def test_the_checks_run_once_a_night_and_a_missed_night_is_made_up_for(pla
 
 
 async def test_a_check_that_broke_off_is_not_tried_again_and_again(place: MailIn) -> None:
-    """What killed it would kill every run after it: it waits for the next night."""
+    """The cause of the crash would kill every later run, so the check waits for the next night."""
     started = NIGHT + timedelta(days=10, minutes=1)
     broken = Run(id="broken", kind=KIND, requested_by=TIMER, started_at=started, created_at=started)
     await place.clients.store.upsert(broken, Session())
@@ -111,7 +111,7 @@ async def test_an_idle_run_costs_as_many_request_units_as_the_estimate_counts(
         counted(calls, units, container)
 
     later = with_clock(place.clients, lambda: NIGHT + timedelta(days=20))
-    await run_housekeeping(later)  # a check that the other tests left due, and what a client asks for once
+    await run_housekeeping(later)  # a check that other tests left due, and the client's one-time requests
     monkeypatch.setattr(Calls, "request_units", count)
     await run_housekeeping(later)
     housekeeping = sum(spent)

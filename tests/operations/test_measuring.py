@@ -1,4 +1,4 @@
-"""What the housekeeping measures for the alerts: how old messages are, what is late, and the bounds of both."""
+"""The measurements of the housekeeping for the alerts: ages of messages, late reports, and their bounds."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta

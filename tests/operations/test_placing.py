@@ -1,4 +1,4 @@
-"""Operators split a thread, and move or reattach a message: on record, kept, and reversible."""
+"""Operators split a thread, and move or reattach a message: recorded, permanent, and reversible."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -54,7 +54,7 @@ async def place(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[R
         await threads.take_in(*MAILS)
         await threads.request(0, 4)
         assert await threads.work_off(2) == 2
-        yield threads  # every test but the last leaves the threads as they are now
+        yield threads  # every test but the last leaves the threads unchanged
 
 
 def asked(place: ReportedThreads, number: int, **target: str) -> PlacementAsked:
@@ -62,7 +62,7 @@ def asked(place: ReportedThreads, number: int, **target: str) -> PlacementAsked:
 
 
 async def homes(place: ReportedThreads) -> dict[int, str]:
-    """The thread of each message; its chunks get the same one."""
+    """Return the thread of each message, which is also the thread of its chunks."""
     await place.pass_labels_on()
     found = await place.mail_in.stored("messages")
     threads = {message["message_id"]: message["thread_id"] for message in found}
@@ -115,7 +115,7 @@ async def undone_again(place: ReportedThreads, made: Placement) -> None:
 
 
 def span(report: Report) -> tuple[int, int]:
-    """The numbers of its first and its last message: each is of a day of its own."""
+    """Return the numbers of its first and last message, each sent on a different day."""
     dates = [report.first_message_date, report.last_message_date]
     first, last = [(date - FIRST_DAY).days for date in dates if date is not None]
     return first, last
@@ -135,7 +135,7 @@ async def test_a_message_moves_with_its_answers_to_another_thread_and_back(place
 
 
 async def test_a_whole_thread_goes_under_another_message_and_is_itself_again(place: ReportedThreads) -> None:
-    """What is left of it is a redirect, which becomes a thread again."""
+    """The thread leaves a redirect, which becomes a thread again."""
     made = await place_message(
         place.clients, place.thread_id(4), asked(place, 4, parent_id=place.id_of(3)), ANN
     )
@@ -153,7 +153,7 @@ async def test_a_whole_thread_goes_under_another_message_and_is_itself_again(pla
 async def test_one_that_breaks_off_is_carried_out_by_housekeeping(
     place: ReportedThreads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each step once: after the record, and after the threads."""
+    """A crash follows each step once: the record, and the threads."""
     for number, step in ((2, "_follow"), (1, "_announced")):
         with monkeypatch.context() as broken:
             broken.setattr(placing, step, _crash)
@@ -214,7 +214,7 @@ async def test_it_is_kept_when_the_archive_is_parsed_again_and_when_more_comes(
     for parsed in await place.mail_in.run(PARSING, event_of(ingested(archive_of(content)))):
         await place.mail_in.run(CHUNKING, parsed)
     assert await homes(place) == split
-    for check in (check_archives, check_thread_facts):  # they honour it, too
+    for check in (check_archives, check_thread_facts):  # the checks apply the overrides, too
         assert [finding async for finding in check(place.clients, 2**40)] == []
     with monkeypatch.context() as without:
         without.setattr(plan, "placed", lambda links, _parents: list(links))

@@ -1,4 +1,4 @@
-"""Another model: everything is embedded again into an index of its own, which then goes live."""
+"""A change of the model embeds everything again into a new index, which then goes live."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -34,7 +34,7 @@ from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-DIMENSION = 4  # of the toy encoder, and of the index that a bench makes
+DIMENSION = 4  # the dimension of the toy encoder, and of the index that a bench creates
 OLD = "all-MiniLM-L6-v2"
 CONTENT = b"".join(mail(number, subject=f"Topic {number}") for number in range(6))
 
@@ -50,7 +50,7 @@ async def toy(folder: Path) -> AsyncIterator[EncoderProcess]:
 
 @asynccontextmanager
 async def with_model(place: MailIn, model: str) -> AsyncIterator[Clients]:
-    """The clients of an app whose settings name this model."""
+    """Return the clients of an app whose settings name this model."""
     connected = await Clients.connect(place.clients.settings.model_copy(update={"EMBEDDING_MODEL": model}))
     try:
         yield connected
@@ -59,7 +59,7 @@ async def with_model(place: MailIn, model: str) -> AsyncIterator[Clients]:
 
 
 async def embed_with_old_model(place: MailIn) -> list[Chunk]:
-    """As the stage leaves them, with vectors that are told apart from the new ones."""
+    """Embed as the stage does, with vectors that differ from the new model's."""
     await place.take_in(CONTENT)
     chunks = [read_document(Chunk, chunk) for chunk in await place.stored("chunks")]
     vector = np.array([0, 1, 0, 0], np.float32)
@@ -106,13 +106,13 @@ async def test_an_app_of_either_model_starts_after_the_migration_whatever_the_ve
         finally:
             await model.close()
         assert (done.embedded, done.switched) == (len(chunks), True)
-        async with with_model(place, "toy") as started:  # the app with the new settings, as it starts
+        async with with_model(place, "toy") as started:  # the app with the new settings, at its start
             await started.index.versions.ensure(6)
             assert await started.index.versions.look_up() == started.index.versions.own
             vector = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
             assert len(await started.index.search(None, vector, top=50)) == len(chunks)
             await started.index.upsert([{"chunk_id": chunks[0].id, "embedding": vector}])
-        async with with_model(place, OLD) as behind:  # one that has not got them yet
+        async with with_model(place, OLD) as behind:  # an app without the new settings
             await behind.index.versions.ensure(DIMENSION)
             assert await behind.index.search("message", top=50) != []
 
@@ -139,7 +139,7 @@ async def test_broken_off_it_goes_on_where_it_was_and_searches_never_saw_half_of
             {"operation": "docs.index", "kind": "status", "skip": 1, "times": None, "args": {"status": 503}},
         )
         try:
-            with pytest.raises(Exception) as raised:  # noqa: PT011 - whatever the SDK raises is sorted
+            with pytest.raises(Exception) as raised:  # noqa: PT011 - any error of the SDK is classified
                 await reembed(new, model)
         finally:
             Faults(cloud.search).plan()
@@ -155,7 +155,7 @@ async def test_broken_off_it_goes_on_where_it_was_and_searches_never_saw_half_of
 async def test_chunks_that_a_late_write_brings_to_the_model_after_they_were_counted_hold_up_no_switch(
     cloud: AppCloud, bus_service: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run that broke off sent its last write; that one arrives between the count and the search."""
+    """The last write of an interrupted run arrives between the count and the search."""
     async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new, toy(tmp_path) as model:
         chunks = await embed_with_old_model(place)
         late = [replace(mark_reembedded(chunk, model="toy"), condition=None) for chunk in chunks]
@@ -174,7 +174,7 @@ async def test_chunks_that_a_late_write_brings_to_the_model_after_they_were_coun
 
 
 class Refusing:
-    """A model that does not take one of the texts."""
+    """A model that refuses one of the texts."""
 
     model, backend, dimension, window = "toy", "toy", DIMENSION, 16
 
@@ -191,7 +191,7 @@ async def test_a_chunk_that_the_new_model_refuses_is_counted_and_does_not_hold_u
 ) -> None:
     async with mail_in(cloud, bus_service) as place, with_model(place, "toy") as new:
         chunks = await embed_with_old_model(place)
-        done = await reembed(new, Refusing(chunks[0].text))  # type: ignore[arg-type] # it is asked for no more
+        done = await reembed(new, Refusing(chunks[0].text))  # type: ignore[arg-type] # it is not used any more
         assert (done.failed, done.embedded, done.switched) == (1, len(chunks) - 1, True)
 
 
@@ -236,7 +236,7 @@ async def test_a_search_asks_once_while_its_own_model_is_live_and_sees_at_once_w
             question = [0.0, 1.0, 0.0, 0.0]
             assert len(await old.index.search("message", question, top=50)) == len(chunks)
             assert made == ["search"]
-            await old.index.versions.live()  # remembered for a while, and wrong from here on
+            await old.index.versions.live()  # cached for a while, and outdated from here on
             assert (await reembed(new, model)).switched
             made.clear()
             by_words = await old.index.search("message", question, top=50)

@@ -1,4 +1,4 @@
-"""Threads read anew: one, a source, all; once each, on record, resumable, at a bounded rate."""
+"""Threads are read again: one thread, a source or all, once each, recorded, resumable, and rate-limited."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -32,7 +32,7 @@ BY = Operator("ann")
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def place(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[ReportedThreads]:
-    """Three threads of one list and one of another, all reported."""
+    """Three threads of one list and one thread of another, all reported."""
     async with mail_in(cloud, bus_service) as ready:
         threads = ReportedThreads(ready)
         await threads.take_in(*(mail(number, subject=f"Thread {number}") for number in range(3)))
@@ -43,7 +43,7 @@ async def place(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[R
 
 
 def with_own_time(clients: Clients, slept: list[float]) -> Clients:
-    """Clients for whom only their own sleeping takes time."""
+    """Return clients whose time passes only when they sleep."""
 
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
@@ -60,9 +60,7 @@ async def test_a_thread_that_has_not_changed_gets_a_summary_and_a_report_of_thei
     place: ReportedThreads,
 ) -> None:
     before, report = await place.summary(0), await place.report(0)
-    assert (
-        await place.thread(0)
-    ).content_hash == before.content_hash  # so it has to give way to a new version
+    assert (await place.thread(0)).content_hash == before.content_hash  # a new version has to replace it
     operation = await started(place, thread=place.thread_id(0))
     ended = await run_resummarizing(place.clients, operation)
     assert (ended.status, ended.counts["requested"], ended.actor) == (AuditStatus.SUCCEEDED, 1, "ann")
@@ -116,7 +114,7 @@ async def test_one_that_was_stopped_goes_on_with_what_is_left(place: ReportedThr
 
 async def test_a_request_that_was_lost_is_made_again_by_who_resumes(place: ReportedThreads) -> None:
     operation, thread = await started(place, source="other"), place.thread_id(9)
-    lost = {"edition": operation, "status": "pending"}  # as after a crash before the request went out
+    lost = {"edition": operation, "status": "pending"}  # as after a crash before the request was sent
     await place.store.patch(Thread, Patch(thread, set=lost), Session())
     assert (await run_resummarizing(place.clients, operation)).status is AuditStatus.SUCCEEDED
     assert await place.work_off(1) == 1

@@ -1,4 +1,4 @@
-"""The command line in tests: run in this process, with the place's settings."""
+"""Run commands in this process, with the place's settings."""
 
 import asyncio
 import io

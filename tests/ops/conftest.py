@@ -25,7 +25,7 @@ async def shared_place(cloud: AppCloud, short_locks: RunningService) -> AsyncIte
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def place(shared_place: OpsPlace) -> AsyncIterator[OpsPlace]:
-    """Its queues are empty before and after."""
+    """A place whose queues are empty before and after the test."""
     yield OpsPlace(shared_place.bench.fresh(), shared_place.service, shared_place.senders)
     Faults(shared_place.service).plan()
     for queue in QUEUES:

@@ -1,4 +1,4 @@
-"""One test's place with dead letters in it: a namespace with short locks, and a database of its own."""
+"""A test's place with dead letters: a namespace with short locks, and a database of its own."""
 
 import json
 import re
@@ -38,7 +38,7 @@ FAILED_AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 
 @contextmanager
 def namespace_with_short_locks(folder: Path) -> Iterator[RunningService]:
-    """So that a test need not wait minutes for the locks of a process that was killed."""
+    """Start a namespace with short locks, so that tests wait only seconds for a killed process's locks."""
     text = re.sub(
         r'"LockDuration": "PT5M"', f'"LockDuration": "PT{LOCK_SECONDS}S"', SERVICEBUS_CONFIG.read_text()
     )
@@ -59,7 +59,7 @@ class OpsPlace:
         return self.bench.clients
 
     def event(self, name: str) -> Event[Any]:
-        """An ArchiveIngested of a file that no other test has."""
+        """Build an ArchiveIngested event of a file that no other test has."""
         return event_of(ingested(archive_of(self.bench.name(name).encode())))
 
     async def dead_letter(
@@ -81,20 +81,20 @@ class OpsPlace:
                 left -= 1
 
     async def _sender(self, queue: str) -> ServiceBusSender:
-        """One that stays open: opening one costs the SDK half a second."""
+        """Return a sender that stays open, because opening a sender takes the SDK half a second."""
         if queue not in self.senders:
             opened = self.bench.bus.get_queue_sender(queue)
             self.senders[queue] = await self.bench.exit.enter_async_context(opened)
         return self.senders[queue]
 
     async def fail(self, event: Event[Any], error_type: str, message: str, *, stage: str = "parsing") -> None:
-        """Leave the failure record that the stage would have left."""
+        """Store the failure record that the stage would store."""
         await self.clients.store.upsert(failure_of(event, error_type, message, stage=stage), Session())
 
     async def failed_events(
         self, count: int, error_type: str, message: str, **options: Any
     ) -> list[Event[Any]]:
-        """Dead letters of one cause."""
+        """Put dead letters of one cause."""
         own = uuid.uuid4().hex[:8]
         events = [self.event(f"{own}-{number}") for number in range(count)]
         await self.clients.store.upsert_all(
@@ -107,7 +107,7 @@ class OpsPlace:
         return [letter async for letter in peek_all(self.clients.bus, queue)]
 
     async def waiting(self, queue: str = "parsing") -> list[ServiceBusReceivedMessage]:
-        """What waits in the queue, looked at only."""
+        """Peek at the messages in the queue."""
         receiver: ServiceBusReceiver = await self.bench.receiver(queue)
         found: list[ServiceBusReceivedMessage] = []
         start = 1
@@ -117,7 +117,7 @@ class OpsPlace:
         return found
 
     def empty(self, queue: str) -> None:
-        """Remove all messages and dead letters, the locked ones as well."""
+        """Remove all messages and dead letters, including locked ones."""
         Faults(self.service).empty(queue)
 
 

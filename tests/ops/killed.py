@@ -1,4 +1,4 @@
-"""Operations on dead letters that are killed at a named step; for the tests."""
+"""Operations on dead letters that are killed at a named step, for the tests."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Every dead letter has a cause, whichever queue it is of and whatever was sent with it."""
+"""Every dead letter has a cause, for every queue and any content."""
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ from stages.registration import delivery_from_sdk
 from tests.ops.environment import OpsPlace
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-ROWS = (INGESTION, OPERATIONS)  # one code for all five: opening links to each takes seconds
+ROWS = (INGESTION, OPERATIONS)  # all five queues share this code, and opening links to each takes seconds
 
 
 def failing(error: Exception) -> Callable[[], Awaitable[None]]:

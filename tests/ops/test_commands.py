@@ -1,4 +1,4 @@
-"""The command line against the local cloud: what it prints, where, and how it ends."""
+"""The command line against the local cloud: its output, its streams, and its exit codes."""
 
 import asyncio
 import json
@@ -34,11 +34,8 @@ async def ops(place: OpsPlace, tmp_path: Path) -> AsyncIterator[Commands]:
 
 
 def data_only(ended: Ended) -> Any:
-    """Standard output holds one JSON document and nothing else."""
+    """Return the one JSON document that standard output holds."""
     return json.loads(ended.out)
-
-
-# the procedures of specification 001
 
 
 @pytest.mark.requirement("R-806")
@@ -105,7 +102,7 @@ async def test_exporting_a_failed_queue_for_analysis(place: OpsPlace, ops: Comma
 
 @pytest.mark.requirement("R-806")
 async def test_resetting_the_attempt_counter(place: OpsPlace, ops: Commands) -> None:
-    """Spec 001, Purging, step 3: attemptCount 0, lastAttemptTime null, pending; then the job asks for it."""
+    """Spec 001, Purging, step 3: attemptCount 0, lastAttemptTime null, pending. Then the job requests it."""
     failed = await an_archive(
         place, "failed", status=ArchiveStatus.FAILED_MAX_RETRIES, attemptCount=3, lastAttemptTime=NOW,
         lastError="UnreadableArchiveError: bad", created_at=NOW - timedelta(days=2),
@@ -123,7 +120,7 @@ async def test_resetting_the_attempt_counter(place: OpsPlace, ops: Commands) -> 
 
 @pytest.mark.requirement("R-807")
 async def test_purging_what_failed_for_good_and_bringing_it_back(place: OpsPlace, ops: Commands) -> None:
-    """Spec 001, Purging, step 4; and what the specification does not have: it can be undone."""
+    """Spec 001, Purging, step 4. Unlike in the specification, a purge can be undone."""
     await place.failed_events(3, "ValueError", "no")
     planned = await ops("dlq", "purge", "parsing.failed", "--dry-run", "--json")
     assert data_only(planned)["planned"] == 3
@@ -169,9 +166,6 @@ async def test_trying_a_failed_document_again_at_once(place: OpsPlace, ops: Comm
     waiting = await read_archive(place, failed.id)
     assert (waiting.status, waiting.attemptCount) == (ArchiveStatus.PENDING, 1)
     assert waiting.requeued_at is not None
-
-
-# seeing
 
 
 @pytest.mark.requirement("R-804")
@@ -251,7 +245,7 @@ async def test_the_status_shows_dead_letters_and_fails_a_check(place: OpsPlace, 
 async def test_a_visitor_who_leaves_does_not_leave_an_old_view_to_the_others(
     place: OpsPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The page is read once for all who look; the first of them may not wait for it."""
+    """The page is read once for all visitors, and the first visitor may leave early."""
     monkeypatch.setattr("web.operator.view.FRESH_SECONDS", 0.0)
     leaves = asyncio.create_task(view_of(place.clients))
     await asyncio.sleep(0)
@@ -264,9 +258,6 @@ async def test_a_visitor_who_leaves_does_not_leave_an_old_view_to_the_others(
         await asyncio.sleep(0.1)
     else:
         pytest.fail("the view is as old as the visitor who left")
-
-
-# archives, sources, what readers see
 
 
 async def test_an_archive_is_taken_in_and_followed(place: OpsPlace, ops: Commands, tmp_path: Path) -> None:
@@ -376,14 +367,14 @@ async def test_an_archive_and_a_source_are_deleted_with_a_receipt(
 
 
 async def test_damage_is_found_and_repaired(place: OpsPlace, tmp_path: Path) -> None:
-    """A report without its summary: nobody can read it, and the checks delete it."""
+    """Readers cannot open a report without its summary, so the checks delete it."""
     report = Report(created_at=CREATED,
         id=scope_id("t1"), report_id=f"rpt-{place.bench.tag}", thread_id="t1", scope="t1",
         summary_id=place.bench.tag, title="gone", published_at=NOW - timedelta(days=1),
     )  # fmt: skip
     await place.clients.store.upsert(report, Session())
     ops = Commands(place, tmp_path)
-    for _ in range(20):  # until the report is from a second before now
+    for _ in range(20):  # until the report is more than a second old
         found = await ops("verify", "--recent", "--no-archives", "--json")
         if found.code:
             break

@@ -1,4 +1,4 @@
-"""`corrections` and `resummarize` of the command line, on threads that were reported."""
+"""`corrections` and `resummarize` on the command line, on reported threads."""
 
 import json
 from pathlib import Path
@@ -49,7 +49,7 @@ async def test_a_thread_is_corrected_exported_read_anew_and_revoked(place: OpsPl
     again = (await ops("resummarize", thread, "--json")).json()
     assert again["requested"] == 1
     assert await threads.work_off(1) == 1
-    assert (await threads.report(0)).counts == {"objection": 1}  # it is kept
+    assert (await threads.report(0)).counts == {"objection": 1}  # the objection stays
     (label,) = json.loads((await ops("corrections", "list", "--labels")).out)
     assert [(one["person"], one["stance"]) for one in label["positions"]] == [
         (threads.address("bo"), "oppose")

@@ -1,4 +1,4 @@
-"""Dead letters on a real broker: seen, grouped, requeued, purged and restored."""
+"""Dead letters on a real broker: listed, grouped, requeued, purged and restored."""
 
 import asyncio
 import json
@@ -199,7 +199,7 @@ async def test_foreign_messages_of_every_kind_survive_a_requeue_and_a_purge_with
 
 
 def same(copy: MessageCopy) -> str:
-    """What must not change on the way."""
+    """Return the parts of a copy that must not change."""
     ours = {"requeued_from", "requeue_operation", "DeadLetterReason", "DeadLetterErrorDescription"}
     record = MessageCopy(
         copy.body_kind,
@@ -291,7 +291,7 @@ async def test_a_second_run_that_begins_at_the_same_time_keeps_to_the_first_plan
     audit = await request_operation(place.clients, REQUEUE, {"queues": ["parsing"], "limit": 1}, ME)
 
     class Overtaken(Blobs):
-        """The first run comes between this one's look for a plan and its own plan."""
+        """Run the operation between this run's look for a plan and its own plan."""
 
         async def read(self, container: str, path: str) -> AsyncIterator[bytes]:
             try:
@@ -343,8 +343,8 @@ async def test_it_goes_no_faster_than_asked(place: OpsPlace) -> None:
     audit = await run_operation(clients, audit.id, watch=watch, patience=15)
     assert audit.counts["requeued"] == 12
     assert started[0] == 0.0
-    assert len(started) >= 6  # two at the most go at once, which is a quarter of a second's share
-    # Time passes only where it waits: after the first two, ten more at eight a second, to the instant.
+    assert len(started) >= 6  # at most two start at once: the share of a quarter of a second
+    # Time passes only while it waits: after the first two, ten more at exactly eight a second.
     assert clock.time == pytest.approx(10 / 8)
 
 

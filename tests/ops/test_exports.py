@@ -1,4 +1,4 @@
-"""What leaves the system: all of it, or what a purge deletes, in files that come in again."""
+"""Exports: all data, or the data that a purge deletes, in files that can be imported again."""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""kill -9 at every step of a requeue, a purge and a restore: nothing lost, nothing done twice but duplicates."""
+"""kill -9 at every step of a requeue, a purge and a restore loses nothing and repeats only duplicates."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ async def end_by(kills: Killer, place: OpsPlace, operation: str, step: str, nth:
 
 
 async def some_dead_letters(place: OpsPlace, chosen: int = CHOSEN, others: int = OTHERS) -> tuple[Any, str]:
-    """Letters of two causes, mixed; the events of one, and its group."""
+    """Put dead letters of two causes, mixed. Return the events of one cause, and its group."""
     events = await place.failed_events(chosen - 1, "KeyError", "'subject'")
     await place.failed_events(others, "OSError", "disk full")
     events += await place.failed_events(1, "KeyError", "'subject'")
@@ -54,7 +54,7 @@ async def _diagnosed(place: OpsPlace) -> list[Any]:
 
 
 async def end_of(place: OpsPlace, events: list[Any], *, at_most_twice: int) -> None:
-    """All that was chosen is there, the rest are still dead letters, and what came twice has the same id."""
+    """Check that all chosen events were sent, the rest are still dead letters, and repeats have the same id."""
     sent = await place.waiting()
     by_event: dict[str, set[str]] = {}
     for message in sent:
@@ -129,7 +129,7 @@ async def test_a_restore_that_is_killed_is_done_by_the_next(
 async def test_the_command_killed_at_random_over_and_over_ends_as_if_it_never_was(
     place: OpsPlace, tmp_path: Path
 ) -> None:
-    """The real command, started and killed until it gets through."""
+    """Start and kill the real command until it succeeds."""
     count = 200
     events, group = await some_dead_letters(place, chosen=count)
     audit = await request_operation(
@@ -158,7 +158,7 @@ async def test_the_command_killed_at_random_over_and_over_ends_as_if_it_never_wa
 
 
 async def test_ctrl_c_stops_after_the_batch_and_says_how_to_go_on(place: OpsPlace, tmp_path: Path) -> None:
-    """The real command in a process of its own: exit code 130, nothing half done, and resumed to the end."""
+    """The real command in its own process exits with 130, leaves nothing half done, and can be resumed."""
     count = 60
     events, group = await some_dead_letters(place, chosen=count)
     base = [sys.executable, "-m", "ops", "--settings", str(settings_file(place, tmp_path)), "dlq", "requeue"]

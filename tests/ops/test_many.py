@@ -1,4 +1,4 @@
-"""Ten thousand dead letters of five causes: grouped in seconds, one group requeued at the asked rate."""
+"""Ten thousand dead letters of five causes: grouped in seconds, and one group requeued at the requested rate."""
 
 import time
 
@@ -45,5 +45,5 @@ async def requeued_at_the_asked_rate(place: OpsPlace, group: str) -> None:
     assert len(await place.waiting()) == EACH
     seconds = moments[-1] - moments[0]
     burst = EACH / len(moments)
-    assert (EACH - burst) / seconds <= RATE * 1.05  # never faster than asked
-    assert seconds < 3 * EACH / RATE  # nor much slower, on a machine that is busy with other things
+    assert (EACH - burst) / seconds <= RATE * 1.05  # never faster than requested
+    assert seconds < 3 * EACH / RATE  # and not much slower, on a busy machine

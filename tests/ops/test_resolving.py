@@ -1,4 +1,4 @@
-"""Dead letters whose work is done by now are recognised, and taken out on record."""
+"""Dead letters whose work is already done are recognized, removed and recorded."""
 
 from typing import Any
 

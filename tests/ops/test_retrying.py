@@ -1,4 +1,4 @@
-"""Failed documents tried again or reset: what cannot be is left out and told, and holds up no other."""
+"""Failed documents are retried or reset. Other documents are skipped and reported."""
 
 import json
 from collections.abc import AsyncIterator
@@ -36,7 +36,7 @@ async def ops(place: OpsPlace, tmp_path: Path) -> AsyncIterator[Commands]:
 
 
 async def failed_thread(place: OpsPlace, name: str, message: ProcessingStatus) -> Thread:
-    """A thread that was given up, with one message in this state."""
+    """Store a failed thread, with one message in this state."""
     id_ = place.bench.name(name)
     node = f"<{id_}@example.org>"
     key = message_key(node, "list")

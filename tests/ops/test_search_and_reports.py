@@ -1,4 +1,4 @@
-"""What readers see, from the command line: searches and reports; and the index moved to another model."""
+"""Searches and reports on the command line, and the move of the index to another model."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -53,7 +53,7 @@ def model_settings(server: OpenAIServer, model: str) -> dict[str, str]:
 
 @asynccontextmanager
 async def read_mail(cloud: AppCloud, bus: RunningService, server: OpenAIServer) -> AsyncIterator[OpsPlace]:
-    """Two threads that have gone all the way to their reports."""
+    """Two threads that are processed up to their reports."""
     async with bench(cloud.settings(bus, **model_settings(server, MODEL))) as ready:
         place = MailIn(ready)
         await ready.clients.blobs.ensure_container(ARCHIVES_CONTAINER)

@@ -1,4 +1,4 @@
-"""`status` as people read it in a terminal of 100 columns: nothing cut off, and what to do at its end."""
+"""`status` in a terminal of 100 columns: no line is cut off, and the end says what to do."""
 
 import io
 import re
@@ -33,7 +33,7 @@ class Terminal(io.StringIO):
 
 
 class Screen:
-    """A terminal of 100 columns, and what it shows after the command: data, and prose."""
+    """A terminal of 100 columns, with the command's data and prose."""
 
     def show(self, found: SystemStatus) -> tuple[list[str], list[str]]:
         out, err = Terminal(), Terminal()
@@ -218,7 +218,7 @@ def test_a_young_app_has_time_for_its_first_sweep_and_for_its_first_sign_of_life
 
 
 def test_what_was_seen_before_is_missed_at_once_after_a_restart() -> None:
-    """A timer that misses its time while the app is down runs at the start: only a broken one is late."""
+    """A timer that misses its time while the app is down runs at the start, so only a broken timer is late."""
     silent = dict.fromkeys(QUEUES, NOW - timedelta(hours=9))
     late = SWEPT.model_copy(update={"started_at": NOW - timedelta(hours=9)})
     found = replace(system(), sweep=late, consumers=silent, started_at=NOW - timedelta(minutes=1))
@@ -226,7 +226,7 @@ def test_what_was_seen_before_is_missed_at_once_after_a_restart() -> None:
 
 
 def test_where_nothing_ever_ran_there_is_no_grace() -> None:
-    """As after a deployment whose app never started."""
+    """Nothing runs in a deployment whose app never started."""
     found = replace(system(), sweep=None, consumers={}, started_at=None)
     assert [trouble.kind for trouble in found.troubles] == ["no_consumer", "sweep"]
 

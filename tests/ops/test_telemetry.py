@@ -1,4 +1,4 @@
-"""What operators' commands do is counted as what the app does."""
+"""Operators' commands count in the same metrics as the app."""
 
 import asyncio
 import json

@@ -19,7 +19,7 @@ from tests.support.services import ROOT
 
 
 def commands() -> Iterator[tuple[str, Any]]:
-    """Every command by its whole name."""
+    """Return every command by its full name."""
     import typer.main  # noqa: PLC0415 - only here
 
     def walk(prefix: str, command: Any) -> Iterator[tuple[str, Any]]:
@@ -52,7 +52,7 @@ def options_of(command: Any) -> set[str]:
 
 
 def command_in(text: str) -> tuple[str, set[str]] | None:
-    """The command that a line begins with, and the options that it has."""
+    """Return the command at the start of a line, and its options."""
     known = {name: options_of(command) for name, command in commands()}
     name = max((name for name in known if f"{text} ".startswith(f"{name} ")), key=len, default=None)
     return None if name is None else (name, known[name])
@@ -92,7 +92,7 @@ def test_each_row_of_the_docs_table_has_options_of_its_commands_only() -> None:
         name for name, _ in commands()
     }
     for first, told in rows:
-        known = set().union(*(command_in(name)[1] for name in re.findall(r"`([^`]+)`", first)))  # type: ignore[index] # they are known
+        known = set().union(*(command_in(name)[1] for name in re.findall(r"`([^`]+)`", first)))  # type: ignore[index] # the keys are known
         assert named_options(told) <= known, first
 
 
@@ -213,7 +213,7 @@ def test_a_span_of_time_is_shown_in_one_unit(value: float, text: str) -> None:
 
 
 def test_help_is_there_without_the_sdks() -> None:
-    """So that it starts fast: nothing of azure is imported until a command needs it."""
+    """Help starts fast, because a command imports azure only when it needs it."""
     script = (
         "import sys; from ops.cli import main; main(['dlq', '--help']);"
         "print(sorted(m for m in sys.modules if m.startswith(('azure', 'shared'))))"

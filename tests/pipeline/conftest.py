@@ -9,7 +9,7 @@ from tests.support.cosmos_engine import clients_on_engine
 
 @pytest.fixture
 async def engine_clients() -> AsyncIterator[Clients]:
-    """Clients of which only the store is there, on an empty database in this process."""
+    """Clients with only a store, on an empty database in this process."""
     async with clients_on_engine() as clients:
         yield clients
 

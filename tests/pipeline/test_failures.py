@@ -1,4 +1,4 @@
-"""What makes two failures one cause."""
+"""The group of a failure: failures with the same group have one cause."""
 
 import pytest
 

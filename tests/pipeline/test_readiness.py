@@ -1,4 +1,4 @@
-"""The rule that says when a thread is ready for its summary."""
+"""The rule that decides when a thread is ready for its summary."""
 
 from typing import Any
 
@@ -38,8 +38,8 @@ def states(*statuses: ProcessingStatus) -> list[MemberState]:
     ("messages", "chunks", "ready"),
     [
         ([PROCESSED, PROCESSED], [PROCESSED], True),
-        ([PROCESSED, PROCESSED], [], True),  # messages of quotes only have no chunks
-        ([PROCESSED, PROCESSED, PROCESSED], [PROCESSED], True),  # the count may be behind
+        ([PROCESSED, PROCESSED], [], True),  # messages that only quote have no chunks
+        ([PROCESSED, PROCESSED, PROCESSED], [PROCESSED], True),  # the count may be outdated
         ([PROCESSED], [PROCESSED], False),  # a message is not stored yet
         ([PROCESSED, PENDING], [PROCESSED], False),
         ([PROCESSED, PROCESSED], [PROCESSED, PENDING], False),
@@ -106,7 +106,7 @@ def _chunk(id_: str, set_: str = SET, number: int = 0, **fields: Any) -> Chunk:
 
 
 async def _store_thread(store: Store, id_: str, *, chunk: str, messages: int = 2) -> None:
-    """Two messages and a chunk of the first; and one of its earlier text. Labels do not count."""
+    """Store two messages, a chunk of the first, and a chunk of its earlier text. Labels do not count."""
     documents = [
         _thread(id_, messages),
         _message(f"{id_}-m1", id_).model_copy(update={"chunk_set": SET, "chunk_count": 1}),

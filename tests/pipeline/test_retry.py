@@ -1,4 +1,4 @@
-"""What is decided after a failure, by table; and the retries inside one call."""
+"""The decisions after a failure, as a table, and the retries inside one call."""
 
 import logging
 import math
@@ -44,7 +44,7 @@ def busy(seconds: float) -> ClassifiedError:
 
 
 class Highest(random.Random):
-    """A generator that always draws the upper end, so that the ceiling is seen."""
+    """A random generator that always returns the upper end, which shows the ceiling."""
 
     def uniform(self, a: float, b: float) -> float:
         return b
@@ -53,13 +53,13 @@ class Highest(random.Random):
 @pytest.mark.parametrize(
     ("policy", "failure", "races", "backoffs", "age", "outcome"),
     [
-        # The schedule of races is that of the specification.
+        # The specification defines the schedule of races.
         *((EVENTS, RACE, n, 0, 0, seconds) for n, seconds in enumerate((0.25, 0.5, 1, 2, 4, 8, 16, 32))),
         (EVENTS, RACE, 8, 0, 0, MOST),
         (EVENTS, RACE, 7, 0, 1799.9, 32),
         (EVENTS, RACE, 7, 0, 1800, LATE),
         (EVENTS, RACE, 8, 0, 1800, MOST),
-        (EVENTS, RACE, 0, 3, 0, 0.25),  # other failures are counted apart
+        (EVENTS, RACE, 0, 3, 0, 0.25),  # other failures have their own count
         (EVENTS, TRANSIENT, 0, 0, 0, 5),
         (EVENTS, TRANSIENT, 0, 1, 0, 10),
         (EVENTS, TRANSIENT, 8, 2, 1e9, 20),
@@ -76,12 +76,12 @@ class Highest(random.Random):
         (REQUESTS, TRANSIENT, 0, 39, 0, 300),
         (REQUESTS, TRANSIENT, 0, 40, 0, MOST),
         (REQUESTS, PERMANENT, 0, 0, 0, NEVER),
-        (RetryPolicy(Backoff()), AWAY, 0, 3, 0, MOST),  # inside one call nobody waits for hours
+        (RetryPolicy(Backoff()), AWAY, 0, 3, 0, MOST),  # a call does not wait for hours
         (RetryPolicy(Backoff(10**6)), TRANSIENT, 0, 10**5, 0, 60),
         (RetryPolicy(Backoff(base_seconds=0)), TRANSIENT, 0, 0, 0, 0),
         (RetryPolicy(Backoff(factor=1)), TRANSIENT, 0, 2, 0, 5),
         (RetryPolicy(Backoff(0)), TRANSIENT, 0, 0, 0, MOST),
-        (RetryPolicy(Backoff()), RACE, 0, 0, 0, NEVER),  # where nobody writes what is missing
+        (RetryPolicy(Backoff()), RACE, 0, 0, 0, NEVER),  # here no other worker writes the missing document
     ],
 )
 @pytest.mark.requirement("R-702", "R-703", "R-704", "R-711")
@@ -108,7 +108,7 @@ def test_the_settings_give_each_bound_its_own_value() -> None:
 
 
 def test_an_outage_is_waited_for_two_days_and_counts_apart() -> None:
-    """No document pays for it with an attempt: its own failures, and races, have all their retries after it."""
+    """An outage costs a document no attempt, and leaves the retries for its own failures and races."""
     runtime = Runtime(now=lambda: SINCE + timedelta(days=1))
     retry, waited = Retry(since=SINCE), 0.0
     while (delay := retry.decide(AWAY, EVENTS, runtime).delay) is not None:
@@ -121,7 +121,7 @@ def test_an_outage_is_waited_for_two_days_and_counts_apart() -> None:
 
 
 def test_a_version_that_knows_no_outages_reads_their_retries_as_its_own() -> None:
-    """Its number of the retry must not fall behind the one that is claimed: it would take it for a copy."""
+    """The number of the retry must not be lower than the claimed one, or the version takes it for a copy."""
     properties = Retry().next(AWAY, SINCE).next(AWAY, SINCE).properties()
     assert properties["retry_races"] + properties["retry_backoffs"] == properties["retry"] == 2  # type: ignore[operator]
 
@@ -158,7 +158,7 @@ def test_a_retry_travels_in_the_properties_of_its_message() -> None:
     assert (second.races, second.backoffs, second.number, second.attempts) == (2, 1, 3, 4)
     assert Retry.of(Delivery(b"", "copy", properties=second.properties()), SINCE) == second
     again = Retry.of(Delivery(b"", "id", enqueued_at=SINCE + timedelta(days=1)), SINCE)
-    assert again.chain != first.chain  # sent again, it starts over
+    assert again.chain != first.chain  # a resent event starts over
 
 
 SECONDS = st.floats(0.001, 3600)
@@ -179,11 +179,8 @@ def test_attempts_count_from_one(attempt: int, seconds: float) -> None:
     assert exponential(5, attempt, 30) == seconds
 
 
-# inside one call
-
-
 class Failing:
-    """Work that fails with these errors first, and then gives its result."""
+    """Work that fails with these errors first, and then returns its result."""
 
     def __init__(self, *errors: Exception) -> None:
         self.errors = list(errors)
@@ -197,7 +194,7 @@ class Failing:
         return "done"
 
     async def sleep(self, seconds: float) -> None:
-        """Sleeping takes no time, and is noted."""
+        """Record the sleep without waiting."""
         self.slept.append(seconds)
 
     async def run(self) -> str:

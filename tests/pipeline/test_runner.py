@@ -64,7 +64,7 @@ def no_faults_left(cloud: AppCloud, bus_service: RunningService) -> Iterator[Non
 
 
 async def chunks_stored(place: Bench) -> list[str]:
-    """Which of the toy's chunks are there, without the test's own tag."""
+    """Return the stored chunks of the toy, without the test's tag."""
     text = "SELECT c.id FROM c WHERE ENDSWITH(c.id, @tag) ORDER BY c.id"
     query = NamedQuery("tagged", "chunks", text)
     found = place.clients.store.query(query, Session(), tag=f"-{place.tag}")
@@ -96,7 +96,7 @@ async def test_a_stage_loads_works_writes_and_announces(place: Bench) -> None:
 
 @pytest.mark.requirement("R-604", "R-1105")
 async def test_idempotent_processing(place: Bench) -> None:
-    """The same event twice: no error, nothing doubled, one announcement."""
+    """The same event twice causes no error, no duplicate, and one announcement."""
     session = await place.store_messages("m1", "m2")
     event = await place.publish(place.parsed("m1", "m2"), session)
     assert await run_once(place, Toy()) is None
@@ -109,7 +109,7 @@ async def test_idempotent_processing(place: Bench) -> None:
 
 
 async def test_events_of_an_archive_that_came_again_are_no_duplicates_of_those_before(place: Bench) -> None:
-    """Else the broker drops them for as long as it remembers those before the deletion."""
+    """Otherwise the broker drops them as duplicates of the events before the deletion."""
     session = await place.store_messages("m1")
     for life in ("", "2026-01-02", "2026-01-02", "2026-01-03"):
         event = event_of(place.parsed("m1"), session=session.tokens()).model_copy(update={"life": life})
@@ -158,8 +158,8 @@ async def test_with_the_token_a_reader_sees_the_write_through_a_lagging_replica(
 async def test_without_the_token_the_race_is_real_and_won_by_retrying(
     place: Bench, cloud: AppCloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Another process, which has not seen the write: its own client remembers no session, and its store keeps
-    # no token of the attempt that the runner counts.
+    # This is another process, which has not seen the write: its own client remembers no session, and its
+    # store has no token of the attempt that the runner counts.
     monkeypatch.setattr(Store, "_token", lambda _store, container, session: session.token(container))
     other = await Clients.connect(place.clients.settings)
     try:
@@ -178,13 +178,12 @@ async def test_without_the_token_the_race_is_real_and_won_by_retrying(
 
 
 def fail_itself(step: str) -> None:
-    """In a way that may pass, and that no dependency explains."""
+    """Raise a transient error that no dependency explains."""
     if step == "loaded":
         raise TransientError("others write the same")
 
 
 async def test_an_outage_costs_a_document_no_attempt(place: Bench, cloud: AppCloud) -> None:
-    """However long the dependency refuses, the event waits in the broker, and is done when it is back."""
     session = await place.store_messages("m1")
     event = await place.publish(place.parsed("m1"), session)
     Faults(cloud.search).plan({**status(503, "docs.index"), "times": 18})
@@ -200,7 +199,7 @@ async def test_an_outage_costs_a_document_no_attempt(place: Bench, cloud: AppClo
 
 @pytest.mark.requirement("R-106", "R-606", "R-712", "R-1105")
 async def test_event_handler_reraises_for_requeue(place: Bench) -> None:
-    """A transient failure that lasts is set aside and told; the sweep's next attempt is done."""
+    """A lasting transient failure is recorded, and the sweep's next attempt succeeds."""
     session = await place.store_messages("m1")
     event = await place.publish(place.parsed("m1"), session)
     error = await run_once(place, Toy(at_step=fail_itself))
@@ -227,7 +226,7 @@ async def test_event_handler_reraises_for_requeue(place: Bench) -> None:
 
 
 async def test_the_retries_of_an_event_count_on_over_a_crash(place: Bench) -> None:
-    """The number travels with the message: a delivery after a crash does not start anew."""
+    """The number travels with the message, so a delivery after a crash continues the count."""
     await place.publish(place.parsed("missing"))
     for _ in range(3):
         assert await place.deliver_once(place.runner(Toy())) is None
@@ -249,7 +248,7 @@ async def test_the_retries_of_an_event_count_on_over_a_crash(place: Bench) -> No
 async def test_of_two_copies_of_a_retry_one_is_completed_without_work(
     place: Bench, counted: tuple[Metrics, InMemoryMetricReader]
 ) -> None:
-    """A crash between scheduling a retry and completing the message leaves both: each schedules a copy."""
+    """A crash between scheduling a retry and completing the message leaves both, and each schedules a copy."""
     metrics, reader = counted
     await place.publish(place.parsed("late"))
     receiver = await place.receiver()
@@ -299,7 +298,8 @@ TRANSIENT: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the SDK forgets the sockets of dropped connections
+# The SDK does not close the sockets of dropped connections.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize(("service", "fault"), TRANSIENT, ids=str)
 @pytest.mark.requirement("R-1106")
 async def test_a_transient_fault_in_any_service_leaves_no_trace(
@@ -359,7 +359,7 @@ async def test_a_permanent_failure_is_told_once_and_its_dead_letter_names_the_ca
 
 
 async def test_an_event_that_an_operator_sends_again_with_all_its_properties_is_tried(place: Bench) -> None:
-    """As the portal does it: the same message, with the reason of its dead letter among its properties."""
+    """The portal resends the same message with the reason of its dead letter among its properties."""
     event = await place.publish(place.parsed("m1"), await place.store_messages("m1"))
 
     def refuse(_step: str) -> None:
@@ -403,7 +403,7 @@ async def test_a_message_that_is_no_event_is_recorded_and_set_aside(
 
 
 async def test_an_event_of_a_later_version_waits_for_the_app_that_knows_it(place: Bench) -> None:
-    """While two versions run side by side, either may get it. It is given up only after a day."""
+    """While two versions run at once, either may get the event. It fails only after a day."""
     event = event_of(place.parsed("later"))
     body = event.to_json().replace(b'"version":"1.0"', b'"version":"2.0"')
     assert body != event.to_json()
@@ -475,7 +475,7 @@ async def test_an_error_that_is_no_race_is_not_waited_for_as_one(
 
 
 class Actions:
-    """What the preview binding hands to a function: settles over the SDK instead of the host's gRPC."""
+    """The actions of the preview binding, which settle over the SDK instead of the host's gRPC."""
 
     def __init__(self, receiver: ServiceBusReceiver, loop: asyncio.AbstractEventLoop) -> None:
         self._receiver = receiver
@@ -498,7 +498,7 @@ class Actions:
 
 
 async def run_settling(place: Bench, toy: Toy) -> None:
-    """One delivery where settlement is on: the host leaves the message to the stage."""
+    """Run one delivery with settlement enabled: the host leaves the message to the stage."""
     receiver = await place.receiver()
     (received,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
     settlement = PreviewSettlement(received, Actions(receiver, asyncio.get_running_loop()))
@@ -609,7 +609,7 @@ def counted() -> tuple[Metrics, InMemoryMetricReader]:
 
 
 def points(reader: InMemoryMetricReader) -> dict[str, list[tuple[dict[str, Any], Any]]]:
-    """Every metric that was recorded: its attributes with its sum."""
+    """Return every recorded metric: its attributes with its sum."""
     data = reader.get_metrics_data()
     return {
         metric.name: [
@@ -655,7 +655,7 @@ async def test_a_race_that_was_won_is_counted_with_its_attempts(
     seen = points(reader)
     assert seen["event_retry_success_total"] == [({"service": "chunking", "attempt": "3"}, 1)]
     once = {"service": "chunking", "error_type": "DocumentNotFoundError"}
-    assert seen["events_retried_total"] == [(once, 1)]  # one event, however often
+    assert seen["events_retried_total"] == [(once, 1)]  # one event, however many retries
     assert seen["event_retry_latency_seconds"][0][0] == {"service": "chunking"}
     await place.take_all("embedding", 1)
 

@@ -1,4 +1,4 @@
-"""What becomes of a delivery: completed, dead-lettered, or given back; and what is recorded of its failure."""
+"""The settlement of a delivery (completed, dead-lettered or abandoned), and the record of its failure."""
 
 import json
 import logging
@@ -45,7 +45,7 @@ KEY = "chunking-m1"
 
 @dataclass
 class SettledByStage:
-    """As with the preview extension: the stage settles, and notes it."""
+    """The preview extension's actions: the stage settles, and the calls are recorded."""
 
     journal: list[str]
     dead: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -83,7 +83,7 @@ class Bench:
         await self._run(Delivery(**values))
 
     async def deliver_retry(self, **fields: Any) -> None:
-        """The copy of the message that waits in the broker."""
+        """Deliver the retry that waits in the broker."""
         waiting = self.outbox.sent.pop()
         assert (waiting.entity, self.outbox.journal.pop()) == ("chunking", "completed")
         assert waiting.message is not None
@@ -106,7 +106,7 @@ class Bench:
         )
 
     def counted(self, metric: str) -> list[tuple[dict[str, Any], Any]]:
-        """The labels of what was counted, and how much."""
+        """Return the labels and values of the metric."""
         data = self.reader.get_metrics_data()
         return [
             (dict(point.attributes or {}), getattr(point, "value", None))
@@ -121,7 +121,7 @@ class Bench:
 @pytest.fixture
 async def bench() -> AsyncIterator[Bench]:
     async def sleep(_seconds: float) -> None:
-        """Time passes by itself."""
+        """Record the sleep without waiting."""
 
     outbox, reader = Outbox(), InMemoryMetricReader()
     metrics = Metrics.on(MeterProvider([reader]).get_meter("test"))
@@ -136,9 +136,6 @@ def failing(error: Exception) -> Callable[[], StageResult]:
         raise error
 
     return fail
-
-
-# done
 
 
 async def test_a_delivery_is_completed_after_all_is_announced_and_marked(bench: Bench) -> None:
@@ -188,15 +185,12 @@ async def test_an_attempt_is_counted_before_the_work(bench: Bench) -> None:
 
 
 class Crash(BaseException):
-    """The process is gone."""
+    """The process ends."""
 
 
 async def test_the_host_completes_by_the_functions_return(bench: Bench) -> None:
     await bench.deliver(settlement=RaiseToAbandon())
     assert bench.outbox.journal == ["worked"]
-
-
-# failed
 
 
 @pytest.mark.parametrize(
@@ -332,11 +326,8 @@ async def test_a_failure_that_cannot_be_announced_is_counted_and_hides_nothing(
     assert reporting in bench.counted("failures_total")
 
 
-# set aside by the broker
-
-
 async def given_up(bench: Bench, **fields: Any) -> ServiceBusMessage:
-    """The copy that a failure leaves in the queue where only the broker can set a message aside."""
+    """Deliver the copy that a failure leaves in the queue if only the broker can dead-letter the message."""
     bench.result = failing(PermanentError("no"))
     await bench.deliver(settlement=RaiseToAbandon(), **fields)
     (copy,) = [sent for sent in bench.outbox.sent if sent.entity == "chunking"]
@@ -366,7 +357,7 @@ async def test_where_only_the_broker_can_set_it_aside_a_copy_names_the_cause(ben
     [
         ({}, True),
         ({"attempt": 2, "retry_chain": "x"}, True),
-        ({"DeadLetterReason": "MaxDeliveryCountExceeded"}, False),  # an operator sent it again
+        ({"DeadLetterReason": "MaxDeliveryCountExceeded"}, False),  # an operator resent it
     ],
 )
 async def test_the_copy_is_refused_without_work_or_words_until_the_broker_sets_it_aside(

@@ -1,4 +1,4 @@
-"""The table of stages is what the broker, the host, the settings and the documents have."""
+"""The table of stages matches the broker, the host, the settings and the documents."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 HOST = json.loads((ROOT / "host.json").read_text())
 ROWS: tuple[QueueRow, ...] = (*PRODUCERS, FAILURES, OPERATIONS, REMOVAL, DELIVERIES)
 
-# stage, consumes, announces, fails as, documents, attempts; in the order in which an archive goes through.
+# Stage, consumed event, announced event, failure event, documents, attempts, in the order of the pipeline.
 EXPECTED = """
 parsing        ArchiveIngested         JSONParsed              ParsingFailed              archives  ARCHIVES
 chunking       JSONParsed              ChunksPrepared          ChunkingFailed             messages  MESSAGES

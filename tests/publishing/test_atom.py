@@ -29,7 +29,7 @@ def the(parent: ET.Element, name: str) -> ET.Element:
 
 
 def check_valid(root: ET.Element) -> None:
-    """What RFC 4287 asks of a feed and of each entry (sections 4.1.1 and 4.1.2)."""
+    """Check the requirements of RFC 4287 for a feed and its entries (sections 4.1.1 and 4.1.2)."""
     for element in (root, *root.findall(A + "entry")):
         for name in ("id", "title", "updated"):
             assert the(element, name).text

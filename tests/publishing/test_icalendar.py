@@ -1,4 +1,4 @@
-"""The calendar of calls: lines, folds and escapes as RFC 5545 has them."""
+"""The calendar of calls has lines, folds and escapes as in RFC 5545."""
 
 from datetime import UTC, date, datetime
 

@@ -1,4 +1,4 @@
-"""The type of consensus never contradicts whether there is consensus."""
+"""The type of consensus never contradicts the presence of consensus."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Answers to the very words that put something, and the same words where they answer something else."""
+"""Answers right below the words of a proposal, and the same answers below other words."""
 
 import pytest
 
@@ -15,7 +15,7 @@ ASIDE = "The old one has a licence that ends in May."
 
 
 def between(*parts: str, answers: int = 0) -> ThreadMail:
-    """An answer between quoted lines: lines, text, lines, text and so on."""
+    """Build an answer between quoted lines: lines, text, lines, text and so on."""
     own, quotes = "", []
     for quoted, text in zip(parts[::2], parts[1::2], strict=True):
         quotes.append(QuotedBlock(len(own), quoted))

@@ -1,4 +1,4 @@
-"""One vote at a time: which marks are votes, to whom they answer, and how they are counted."""
+"""Single votes: which marks are votes, which question they answer, and how they count."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def sentence(text: str) -> OwnSentence:
 
 
 def ballots(*answers: ThreadMail, profile: SourceProfile = MAVEN) -> dict[str, tuple[int, bool | None]]:
-    """Value and weight of each vote, by the first part of the voter's address."""
+    """Return value and weight of each vote, by the first part of the voter's address."""
     thread = LinkedThread([VOTE, *answers], profile)
     put = find_proposal(thread)
     assert put.form is PropositionForm.VOTE

@@ -1,4 +1,4 @@
-"""In a formal call people say where they stand in many words, and speak of much else. `call_answers.toml` has both."""
+"""Answers to a formal call, with many wordings and many other topics: see `call_answers.toml`."""
 
 import tomllib
 from pathlib import Path
@@ -31,7 +31,7 @@ REVIEW = (
     "There is an example in the appendix.\n\n{}\n\nThe text about keys was new to me.\n\nSee you in Prague."
 )
 SHORT = {"+1", "-1", "Agreed.", "Ship it."}
-"""Said inside a review these may be of anything."""
+"""Inside a review these words may be about anything."""
 
 
 def answered(call: str, *rest: ThreadMail) -> str | None:

@@ -1,4 +1,4 @@
-"""What one with a role says at the end is read first, and people's words by what they name."""
+"""The last message of a role holder is read first, and statements are matched to the things that they name."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How those who may end a call, a vote or a review say so, and words that only look like it."""
+"""Words with which a role holder ends a call, a vote or a review, and words that only look similar."""
 
 import pytest
 

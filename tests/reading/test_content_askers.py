@@ -1,4 +1,4 @@
-"""How somebody who asked says that they are content, and words that only look like it."""
+"""Words with which a person who asked is content, and words that only look similar."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Corrections laid over a reading: what they change, and what follows."""
+"""Corrections on top of a reading: their changes and the consequences."""
 
 from dataclasses import replace
 
@@ -41,7 +41,8 @@ def position(person: str, stance: PositionStance | None, source: ThreadReading) 
 
 def corrected(source: ThreadReading, *corrections: ReadingCorrection) -> ThreadReading:
     made = corrected_reading(source, corrections, subject=SUBJECT)
-    assert corrected_reading(made, corrections, subject=SUBJECT) == made  # laid over twice, it is the same
+    # A second application changes nothing.
+    assert corrected_reading(made, corrections, subject=SUBJECT) == made
     return made
 
 

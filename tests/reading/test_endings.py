@@ -1,4 +1,4 @@
-"""How threads end: what is taken, by whom, in which shape, and what only looks like it."""
+"""The ends of threads: accepted changes, their authors and forms, and lookalikes."""
 
 import pytest
 
@@ -96,7 +96,7 @@ def test_trailers_of_several_and_of_all_who_spoke_carry_a_patch() -> None:
 
 
 def test_that_nobody_was_seen_to_take_a_patch_is_no_outcome() -> None:
-    """Of threads so read only some six in ten had been left: others take it in words of their own."""
+    """Only about six in ten such threads were left open: others accept in their own words."""
     reading = patch(mail(1, "ann", "I'm not sure that the loop ends. What about an empty file?"))
     assert ending(reading) == (OutcomeKind.UNRESOLVED, False)
 
@@ -135,7 +135,7 @@ def test_voices_are_no_consensus_while_a_remark_against_it_stands() -> None:
 
 
 def test_names_addresses_and_trailers_are_in_no_language() -> None:
-    """A trailer with a company's address once passed for Portuguese, and its writer for nobody."""
+    """A trailer with a company's address can look like Portuguese. Its support must still count."""
     assert language_of("Acked-by: Gero Jung <gero@suse.com>\n\n\nGero da Maia com os mais") == "und"
     assert (
         language_of("Ich habe das geprüft und bin nicht sicher, ob wir das so wollen, aber es geht.") == "de"
@@ -145,7 +145,7 @@ def test_names_addresses_and_trailers_are_in_no_language() -> None:
 
 
 def test_a_promise_under_the_proposers_name_and_another_address_is_not_the_proposers() -> None:
-    """Anybody can write a name: what such a mail promises is not the author's word."""
+    """Anyone can write a name, so such a message is not the author's promise."""
     patch_mail = mail(0, "pat@work.example", PATCH, subject=SUBJECT, name="Pat Lee")
     promise = mail(1, "pl@home.example", "I will change the name of the loop.", name="Pat Lee")
     taken = mail(2, JUNO, "Will queue.")

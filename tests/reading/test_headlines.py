@@ -1,4 +1,4 @@
-"""The sentence that leads everywhere: what came of it, who decided it and when, and never more."""
+"""The headline of an outcome: the result, who decided it and when, and nothing else."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_who_may_decide_is_named_with_the_day_and_the_words() -> None:
     sentence = headline(reading)
     assert sentence.startswith("Accepted by Juno (maintainer), 9 January 2024: ")
     assert sentence.endswith(": \u201cWill queue.\u201d")
-    assert "keep the last line" not in sentence  # its subject stands beside it
+    assert "keep the last line" not in sentence  # the page shows the subject next to it
 
 
 def test_who_has_no_role_is_not_said_to_decide() -> None:

@@ -1,4 +1,4 @@
-"""Mail that was written to keep the reader busy for ever."""
+"""Hostile mail that tries to keep the reader busy forever."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.support.cpu import within_cpu
 from tests.support.thread_mails import mail
 
 CALL = "This is a consensus call.\n\n"
-SECONDS = 8.0  # with room for a slow machine; what is caught here would take minutes or longer
+SECONDS = 8.0  # a slow machine may take a while, but an attack takes minutes or longer
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Endings without a ruling: remarks taken over, texts passed on, reports mended, questions left."""
+"""Endings without a ruling: accepted remarks, forwarded texts, fixed reports, open questions."""
 
 import pytest
 
@@ -11,7 +11,7 @@ DIFF = "\n---\n a.c | 2 +-\n\ndiff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -
 
 
 def ended(reading: ThreadReading) -> OutcomeKind | None:
-    """The outcome that is said; None where none is."""
+    """Return the stated outcome, or None."""
     return reading.outcome.kind if reading.outcome.tier is Tier.SAID else None
 
 
@@ -26,7 +26,7 @@ def patch(*rest: tuple[str, str], version: int = 1) -> ThreadReading:
 
 
 def test_an_author_who_promises_changes_has_not_made_them() -> None:
-    """Of five labelled threads that end so, one came to something else: it is not said."""
+    """One of five such labeled threads had another outcome, so the reader states none."""
     remark = ("ann", "The name is too long, and the test is missing.")
     promises = "I will change the name. I'll add a test."
     assert ended(patch(remark, ("prop", promises))) is None
@@ -85,7 +85,7 @@ def test_a_chair_ends_a_call_without_the_word_consensus(text: str, kind: Outcome
     reading = called(("ann", "Section two has a typo."), (CHAIR, text))
     assert ended(reading) is kind
     assert reading.outcome.authority is not None
-    # Anybody else who says so is only quoted.
+    # Such words of any other person are only quoted.
     assert ended(called(("ann", "Section two has a typo."), ("bob", text))) is None
 
 
@@ -167,7 +167,7 @@ def test_what_somebody_answered_is_no_open_issue() -> None:
 def asked_until(
     last_day: int, *, until: str = " Please reply by 20 January 2024.", who: str = CHAIR
 ) -> ThreadReading:
-    """A call of 8 January, and one answer to it, that many days later."""
+    """Build a call of 8 January, and one answer to it that many days later."""
     call = f"This is a call for adoption of the cookie draft. Please say whether you support it.{until}"
     return read(mail(0, CHAIR, call), mail(1, who, "Section two has a typo.", day=last_day), profile=IETF)
 
@@ -177,7 +177,7 @@ def test_a_call_is_open_until_one_who_may_end_it_writes_after_its_end() -> None:
     assert running is not None
     assert running.ends is not None
     assert running.ends.isoformat() == "2024-01-20"
-    # What comes after the end may be the result, in words that the reader does not know.
+    # A message after the end may be the result, in words that the reader does not know.
     assert asked_until(14).open_call is None
     assert asked_until(14, who="ann").open_call is not None, "nobody else ends it"
 

@@ -1,4 +1,4 @@
-"""What a sentence is about: one patch of many, a patch under a status mail, a call that somebody else makes."""
+"""The topic of a sentence: one patch of many, a patch under a status mail, another person's call."""
 
 import pytest
 
@@ -10,7 +10,7 @@ DIFF = "\n---\n a.c | 2 +-\n\ndiff --git a/a.c b/a.c\n--- a/a.c\n+++ b/a.c\n@@ -
 
 
 def reviewed(text: str, part: str) -> ThreadReading:
-    """A series of three with a cover letter; Ann answers one of its mails."""
+    """Build a series of three with a cover letter, and Ann's answer to one message."""
     parts = {"0/3": 0, "1/3": 1, "2/3": 2, "3/3": 3}
     return read(
         mail(0, "prop", "This series makes the cache smaller.", subject="[PATCH 0/3] cache"),
@@ -62,7 +62,7 @@ def test_a_patch_under_a_status_mail_is_put_to_nobody() -> None:
     reading = read(*mails, profile=GIT)
     assert said(reading) == {}
     assert all(one.tier is Tier.REMARK for one in reading.decisions)
-    # The same patch in a thread of its own is put, and taken.
+    # In a thread of its own the same patch is a proposal, and is accepted.
     patch = mail(0, "ann", fix, subject="[PATCH] mend the second topic")
     taken = read(
         patch, mail(1, JUNO, "Will queue.", subject="Re: [PATCH] mend the second topic"), profile=GIT

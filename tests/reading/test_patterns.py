@@ -15,12 +15,12 @@ from shared.reading.cues import Cue, Family
 from shared.reading.mails import OwnSentence
 
 READS_LINES = {"mails", "linked_thread"}
-"""What these modules look for is no wording: marks of quotes, addresses, tags of subjects."""
+"""These modules look for quote marks, addresses and subject tags, not for wordings."""
 TABLE = tomllib.loads(Path(__file__).with_name("patterns.toml").read_text(encoding="utf-8"))
 
 
 def patterns() -> dict[str, Cue | re.Pattern[str]]:
-    """All patterns by the module and name of their definition; the cues of a family are numbered."""
+    """Return all patterns by the module and name of their definition. The cues of a family are numbered."""
     found: dict[str, Cue | re.Pattern[str]] = {}
     for module in {module.name for module in pkgutil.iter_modules(reading.__path__)} - READS_LINES:
         loaded = import_module(f"{reading.__name__}.{module}")

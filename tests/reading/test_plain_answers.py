@@ -1,4 +1,4 @@
-"""Words of those who are asked, in plain sentences: for it, against it, and neither, with what looks alike."""
+"""Plain answers: for, against and neutral, and lookalikes."""
 
 import pytest
 
@@ -290,7 +290,7 @@ ANSWERS: dict[tuple[str, str | None], list[str]] = {
         "Ann's +1 counts as binding.",
     ],
 }
-"""What is put, the stance that the answers have, and the answers."""
+"""The proposal, the stance of the answers, and the answers."""
 
 
 @pytest.mark.parametrize(

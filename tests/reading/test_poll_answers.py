@@ -1,4 +1,4 @@
-"""In votes and polls of project lists a yes, a no and a number answer the question. `poll_answers.toml` has many."""
+"""In votes and polls of project lists a yes, a no or a number answers the question: see `poll_answers.toml`."""
 
 import tomllib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which sentences are quoted, and which are not, whatever their score."""
+"""The sentences that are quoted, and sentences that never are, regardless of their score."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Other languages, hostile mail, and what an operator may set."""
+"""Other languages, hostile mail, and the operator's settings."""
 
 import sys
 from collections.abc import Callable
@@ -58,7 +58,7 @@ def test_a_thread_in_another_language_says_which_and_nothing_else() -> None:
 
 
 def calls_made(work: Callable[[], Any]) -> int:
-    """How many functions, built-in ones too, a piece of work calls: a clock that load does not slow."""
+    """Count the function calls of some work, built-in functions included. Load does not change this count."""
     count = 0
 
     def profile(_frame: FrameType, event: str, _argument: Any) -> None:
@@ -97,7 +97,7 @@ def answer(text: str, blocks: int = 0) -> list[ThreadMail]:
     ],
 )
 def test_repetition_costs_no_more_than_its_length_up_to_a_bound(unit: str) -> None:
-    """Twice the text costs at most about twice the work, and a megabyte hardly more than what is read of it."""
+    """Twice the text costs about twice the work, and a megabyte hardly more than the part that is read."""
     small, large, huge = (unit * (size // len(unit)) for size in (20_000, 40_000, 1_000_000))
     costs = [calls_made(lambda text=text: read(*answer(text))) for text in (small, large, huge)]  # type: ignore[misc]
     assert costs[1] <= costs[0] * 2.5 + 2_000

@@ -1,4 +1,4 @@
-"""Cases that must come out right, each in words of our own."""
+"""Cases that must be read correctly, in our own words."""
 
 import pytest
 
@@ -13,7 +13,7 @@ CALL = (
 
 
 def proposal(text: str, who: str = "ann") -> dict[str, str]:
-    """The positions said when one person answers a plain proposal with this text."""
+    """Return the stated positions when one person answers a plain proposal with this text."""
     return said(read(mail(0, "prop", PROPOSAL), mail(1, who, text)))
 
 

@@ -1,4 +1,4 @@
-"""Genres, outcomes and consensus, by the words of each community."""
+"""Genres, outcomes and consensus, in the words of each community."""
 
 from datetime import date
 
@@ -206,7 +206,7 @@ def test_an_open_call_ends_when_its_mail_says(words: str, expected: date | None)
 
 
 def fate(*later: tuple[str, str, int]) -> Fate:
-    """The fate of Ann's objection after these mails: who, text, and which mail it answers."""
+    """Return the fate of Ann's objection after these messages: author, text, and answered message."""
     objection = "I object to this proposal because it breaks the release script."
     mails = [
         mail(number, who, text, answers=answers) for number, (who, text, answers) in enumerate(later, start=2)

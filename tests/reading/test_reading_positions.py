@@ -1,4 +1,4 @@
-"""Who stands where: people, places, trailers, chains, second thoughts."""
+"""Positions: people, places, trailers, chains, second thoughts."""
 
 import pytest
 
@@ -139,7 +139,7 @@ def test_an_answer_names_the_mail_it_answers_and_its_sentence() -> None:
 
 
 def test_what_stands_under_a_quote_answers_the_quoted_mail() -> None:
-    """The patch is the parent, but the words quoted right above are those of the mail before it."""
+    """The patch is the parent, but the quoted words are from the message before it."""
     remark = "The wiki should get a new theme before the summer."
     thread = [mail(0, "bob", remark, subject="The wiki"), mail(1, "pat", PATCH, subject=SUBJECT)]
     to_the_remark = mail(2, "ann", "Sounds good to me.", answers=1, under=remark)

@@ -1,4 +1,4 @@
-"""Which way a role holder's closing mail goes, seen from what was called, in the words of many lists."""
+"""The direction of a role holder's closing message, relative to the call, in the words of many lists."""
 
 import pytest
 

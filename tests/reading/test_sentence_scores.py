@@ -1,4 +1,4 @@
-"""Scores are the weights of a sentence's features, however they are summed."""
+"""A score is the sum of the weights of a sentence's features, in any order."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Names that several addresses go by: proposed once, and told apart or joined as an operator decided."""
+"""Names of several addresses: proposed once, then merged or kept apart by an operator."""
 
 from shared.models.values import SourceProfile
 from shared.reading.linked_thread import People, SharedName, shared_names

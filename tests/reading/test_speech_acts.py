@@ -1,4 +1,4 @@
-"""The ways in which people say where they stand, by kind of speech act, and what only sounds like one."""
+"""The speech acts by which people take a position, and sentences that only sound like them."""
 
 import pytest
 
@@ -179,7 +179,7 @@ def test_praise_of_a_patch_by_its_name_counts_wherever_it_stands_but_under_anoth
 
 
 def test_a_plus_one_follows_only_what_is_said() -> None:
-    """The mail that it answers agrees with a point only: there is no stance to take over."""
+    """The answered message agrees with a point only, so it has no stance to adopt."""
     reading = read(
         mail(0, "prop", PROPOSAL),
         mail(1, "bob", "The wiki is slow."),

@@ -1,4 +1,4 @@
-"""An author who takes every remark over, one who is gone, and words that only look like it."""
+"""An author who accepts every remark, an author who left, and words that only look similar."""
 
 import pytest
 
@@ -141,7 +141,7 @@ def test_what_was_remarked_on_the_way_to_a_good_end_is_no_objection() -> None:
 
 
 def test_scores_do_not_hang_on_the_order_in_which_features_are_summed() -> None:
-    """Sets of words and cues have another order in each process: the last digits of a sum are cut off."""
+    """Each process orders sets of words and cues differently, so the last digits of a sum are dropped."""
     review = (
         "I don't think that the parser should read the file twice, it would be better to keep the last line."
     )

@@ -1,4 +1,4 @@
-"""Who takes a patch, acknowledges it in words, or brings it again; and what only looks like it."""
+"""People who accept a patch, acknowledge it in words, or resend it, and lookalikes."""
 
 import pytest
 
@@ -149,7 +149,7 @@ def test_praise_is_of_what_the_answered_mail_says(text: str, who: set[str]) -> N
 
 
 def test_trailers_of_an_unmarked_quote_are_nobodys_word() -> None:
-    """Two who object above the whole of a patch do not support it by the trailers that it carries."""
+    """Two people object above a quote of the whole patch. Its trailers are not their support."""
     trailers = "Reviewed-by: Ann <ann@list.example>\nReviewed-by: Bob <bob@list.example>"
     text = f"Keep the last line of a file, whatever its end.\n\n{trailers}"
     subject = "[PATCH v2] parser: keep the last line"
@@ -162,7 +162,7 @@ def test_trailers_of_an_unmarked_quote_are_nobodys_word() -> None:
 
 
 def test_a_trailer_that_is_given_anew_to_the_next_version_counts() -> None:
-    """The version before carried it already: it is not somebody else's line."""
+    """The previous version already had the trailer, but it is not another person's line."""
     trailer = "Reviewed-by: Ann <ann@list.example>"
     again = mail(0, "pat", f"{TEXT}\n\n{trailer}\n", subject="[PATCH v2] parser: keep the last line")
     answer = mail(1, "ann", trailer, subject="Re: [PATCH v2] parser: keep the last line")

@@ -1,4 +1,4 @@
-"""Askers who come back, short answers, and writers of a text who take a change over."""
+"""Askers who return, short answers, and authors who accept a change."""
 
 import pytest
 
@@ -13,7 +13,7 @@ MORE = "The first line is only kept when the header is read apart. Call the head
 
 
 def asked(*mails: str, profile: SourceProfile | None = None) -> ThreadOutcome:
-    """The asker and another in turn."""
+    """Build a thread of the asker and another person, who write in turn."""
     thread = [mail(0, "ann", QUESTION, subject=SUBJECT)]
     thread += [
         mail(number, "ann" if number % 2 == 0 else "bob", text, answers=number - 1, subject=f"Re: {SUBJECT}")
@@ -128,7 +128,7 @@ def test_what_is_doubted_after_the_promise_is_not_settled(after: str) -> None:
 
 
 def headless(words: str, *, by: str = "chair@ietf.example") -> ThreadOutcome:
-    """A call whose opening mail the archive has not: its first mail answers something."""
+    """Build a call without its opening message, so that its first message answers a missing one."""
     first = mail(
         0, "ann", "I have read the draft. The header in section 3 needs a name.", subject="Re: draft-x"
     )
@@ -163,7 +163,7 @@ OFFER = "How about this text in section 4: a client sends the header once. It sa
 
 
 def of_review(*mails: str, opening: str = REPORT, profile: SourceProfile = IETF) -> ThreadOutcome:
-    """The reviewer and an editor in turn."""
+    """Build a thread of the reviewer and an editor, who write in turn."""
     thread = [mail(0, "rev", opening, subject="Review of draft-x")]
     thread += [
         mail(

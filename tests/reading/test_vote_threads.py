@@ -1,4 +1,4 @@
-"""Which result belongs to which vote."""
+"""The match between votes and their results."""
 
 import itertools
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The words of a sentence, by which most wordings are ruled out."""
+"""The words of a sentence, which rule most wordings out."""
 
 import re
 

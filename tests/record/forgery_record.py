@@ -1,4 +1,4 @@
-"""The record of some archives in memory: canonical messages, threads and readings, by the app's own rules."""
+"""An in-memory record of archives: canonical messages, threads and readings, by the app's own rules."""
 
 import hashlib
 import io
@@ -37,7 +37,7 @@ from tests.support.documents import CREATED
 from tests.support.threads import InMemoryThreads, assign
 
 ARRIVED = datetime(2026, 3, 5, tzinfo=UTC)
-"""After the mails of the tests, which are of January and February 2026."""
+"""After the tests' messages, which are from January and February 2026."""
 
 
 @dataclass
@@ -64,14 +64,14 @@ class ReadThread:
 
     @cached_property
     def stored(self) -> StoredReading:
-        """The reading as it is stored, with the marks beside its claims."""
+        """Return the reading in its stored form, with the marks of its claims."""
         odd = message_marks(self.thread, list(self.messages.values()))
         marks = {id_: (*self._senders.get(id_, ()), *odd.get(id_, ())) for id_ in self._senders | odd}
         return marked_claims(StoredReading.of(self.reading), marks)
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """What the thread's document says of its messages."""
+        """Return the thread document's facts about its messages."""
         found = [message.model_dump(mode="json", by_alias=True) for message in self.messages.values()]
         return facts_of_thread(found, opening_of(ThreadState.from_document(self.thread.threading)))
 
@@ -84,7 +84,7 @@ def _prepared(content: bytes) -> tuple[PreparedMessage, ...]:
 
 
 class InMemoryRecord:
-    """Archives come in one after the other, each to its source."""
+    """A record that takes archives one after the other, each for its source."""
 
     def __init__(self, profiles: Mapping[str, SourceProfile]) -> None:
         self._profiles = profiles
@@ -92,7 +92,7 @@ class InMemoryRecord:
         self._count = 0
 
     def take_in(self, source: str, content: bytes, arrived: str | None = None) -> None:
-        """Parse it now; `arrived` says when the source got it, where that was not now."""
+        """Parse the archive now. `arrived` is the time when the source got it, if that was earlier."""
         self._count += 1
         at = arrived or stored_time(ARRIVED + timedelta(minutes=self._count))
         archive = ArchiveOfSource(hashlib.sha256(content).hexdigest()[:16], source, at)

@@ -1,7 +1,7 @@
-"""Mails that an attacker writes: none changes another's words, thread, position or verdict unseen.
+"""No forged message changes another person's words, thread, position or verdict without a flag.
 
-Each attack comes on top of an honest list. What the honest people said, where it stands and where they stand
-must be as without it; where the outcome differs, a flag has to say that something is odd.
+Each attack is added to an honest list. The words, places and positions of the honest people must stay the
+same. If the outcome differs, a flag must report it.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ def mail(
         f"Message-ID: <{id_}>",
         f"Content-Type: {content_type}",
     ]
-    if "Authentication-Results" not in more:  # what the list's own server writes
+    if "Authentication-Results" not in more:  # the list's own server writes these
         lines.append(f"Authentication-Results: mx.list.example; dmarc=pass header.from={_domain(sender[1])}")
     if refs:
         lines.append("References: " + " ".join(f"<{one}>" for one in refs))
@@ -104,9 +104,9 @@ class Attack:
     content: bytes
     source: str = "list"
     first: bool = False
-    """It is in the archive that comes first: on another list."""
+    """The attack is in the archive that arrives first, on another list."""
     flag: str = ""
-    """What the thread of the call must be flagged with."""
+    """The required flag of the call's thread."""
 
 
 def forged(id_: str, text: str, **options: object) -> bytes:
@@ -120,7 +120,6 @@ NESTED = (
 )
 SAME_ID = {"sender": ANN, "refs": ["call"]}
 ATTACKS = [
-    # ids and dates
     Attack("same id, earlier date", mail("m-ann", ANN, SUPPORTS, refs=["call"], hour=-900), flag="conflicting_copies"),
     Attack("same id, later date", mail("m-ann", ANN, SUPPORTS, refs=["call"], hour=90), flag="conflicting_copies"),
     Attack("same id, no date", mail("m-ann", ANN, SUPPORTS, refs=["call"]).replace(b"\nDate:", b"\nX-Date:"), flag="conflicting_copies"),
@@ -135,7 +134,6 @@ ATTACKS = [
     Attack("same id in other letters", mail("M-ANN", ANN, "Nothing.", hour=40, subject="Empty words")),
     Attack("an id with white space around it", mail(" m-ann ", MALLORY, SUPPORTS, subject="Spaces", hour=40), flag="conflicting_copies"),
     Attack("two ids in one mail", mail("x1", MALLORY, "Two ids.", subject="Two", more="Message-ID: <m-ann>", hour=40)),
-    # references
     Attack("sixty references on another list", mail("fuse", MALLORY, "All one.", refs=[f"t{n}" for n in range(60)], hour=90), "other"),
     Attack("sixty references on this list", mail("fuse", MALLORY, "All one.", refs=[f"t{n}" for n in range(60)], hour=90)),
     Attack("a thousand references", mail("fuse", MALLORY, "All one.", refs=[f"t{n}" for n in range(60)] * 17, hour=90)),
@@ -149,7 +147,6 @@ ATTACKS = [
     Attack("an answer to a mail that nobody has", forged("orph", "I have read it.", refs=["none", "nil"]), flag="joined_by_subject"),
     Attack("the call's subject in another thread", b"".join(forged(f"in{n}", "Come here.", refs=["t1"], hour=n + 0.9) for n in range(5))),
     Attack("absent ids of sixty threads' subjects", b"".join(forged(f"ab{n}", "All one.", refs=["absent"], subject=f"Re: Matter of the {n}th kind", hour=90) for n in range(60))),
-    # names and addresses
     Attack("twenty plus-addresses", b"".join(mail(f"p{n}", ("Mallory Vane", f"mallory+{n}@evil.example"), SUPPORTS, refs=["call"], hour=40 + n) for n in range(20))),
     Attack("another's name", forged("n1", SUPPORTS, sender=("Ann Lee", "ann@evil.example")), flag="same_names"),
     Attack("another's name in Cyrillic", forged("n2", SUPPORTS, sender=("\u0410nn L\u0435\u0435", "ann@evil.example")), flag="confusable_names"),
@@ -158,7 +155,6 @@ ATTACKS = [
     Attack("another's address as a name", forged("n5", SUPPORTS, sender=('"ann@lee.example"', "mallory@evil.example"))),
     Attack("a forged From that fails", forged("n6", SUPPORTS, sender=ANN, more=FAILS), flag="unauthenticated_senders"),
     Attack("two From fields", forged("n7", SUPPORTS, more="From: Ann Lee <ann@lee.example>")),
-    # roles
     Attack("an outsider rules", forged("r1", RULES), flag="claimed_roles"),
     Attack("the chair's name rules", forged("r2", RULES, sender=("Carla Ruiz", "carla@evil.example")), flag="claimed_roles"),
     Attack("the chair by a gateway rules", forged("r3", RULES, sender=("Carla Ruiz via list", "list@evil.example")), flag="claimed_roles"),
@@ -166,7 +162,6 @@ ATTACKS = [
     Attack("the chair's address fails and rules", forged("r5", RULES, sender=PEOPLE["carla"], more=FAILS), flag="unauthenticated_senders"),
     Attack("the proposer's name withdraws", forged("r6", "I withdraw this call. The call is closed.", sender=("Carla Ruiz", "carla@evil.example")), flag="same_names"),
     Attack("an object of another's ruling", forged("r7", "> As chair, I declare rough consensus to adopt.\n\nCarla said so.")),
-    # encodings, charsets, nested mails, hidden text
     Attack("hidden text", forged("h1", f"<p>Hello.</p><div style='display:none'>{SUPPORTS} {RULES}</div>", content_type=HTML), flag="hidden_text"),
     Attack("a mail inside a mail", forged("h2", NESTED, content_type='multipart/mixed; boundary="b"')),
     Attack("a From line in the body", forged("h3", "Look:\n\n>From ann@lee.example Mon Jan  5 10:00:00 2026\nFrom: Ann Lee <ann@lee.example>\n\nI support adoption.")),

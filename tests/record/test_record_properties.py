@@ -1,4 +1,4 @@
-"""Properties of a source's record: what is parsed in which order, and how often, changes nothing."""
+"""Properties of a source's record: the order and number of parses change nothing."""
 
 from itertools import pairwise
 
@@ -12,7 +12,7 @@ from tests.support.properties import STEADY
 NAMES = ("ann", "bob", "cem")
 TEXTS = ("I support this.", "I object to this.", "I have no opinion.")
 Numbered = tuple[int, bytes]
-"""An archive: the how-manieth that came to the source, and its bytes."""
+"""An archive: its number in the order of arrival, and its bytes."""
 
 
 @st.composite
@@ -48,7 +48,7 @@ def record_of(archives: list[Numbered]) -> InMemoryRecord:
 def test_without_conflicts_any_order_partition_and_duplication_gives_the_same_record(
     whole: list[bytes], data: st.DataObject
 ) -> None:
-    """But for where a copy stands, which the archives differ in."""
+    """Places of copies are left out, because the archives differ in them."""
     shuffled = data.draw(st.permutations([*whole, *data.draw(st.lists(st.sampled_from(whole), max_size=3))]))
     places = sorted(data.draw(st.sets(st.integers(1, len(shuffled)), max_size=3)))
     one = record_of([(0, b"".join(whole))])
@@ -63,7 +63,7 @@ def test_with_conflicts_the_first_of_the_list_counts_whatever_is_parsed_first(
     whole: list[bytes], data: st.DataObject
 ) -> None:
     places = sorted(data.draw(st.sets(st.integers(1, len(whole)), max_size=4)))
-    in_order = list(enumerate(dict.fromkeys(cut(whole, places))))  # the same file again is the same archive
+    in_order = list(enumerate(dict.fromkeys(cut(whole, places))))  # the same file twice is one archive
     calm = record_of(in_order)
     again = data.draw(st.lists(st.sampled_from(in_order), max_size=3))
     other = record_of(data.draw(st.permutations([*in_order, *again])))
@@ -81,7 +81,7 @@ def test_with_conflicts_the_first_of_the_list_counts_whatever_is_parsed_first(
 
 
 def said(record: InMemoryRecord) -> dict[str, object]:
-    """The words, the conflicts and the threads."""
+    """Return the words, the conflicts and the threads."""
     return {
         "mails": {
             one.message_id: (one.variant, one.body_raw, one.conflicts) for one in record.messages("list")

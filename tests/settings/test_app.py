@@ -175,7 +175,8 @@ def test_a_race_may_not_be_waited_for_longer_than_a_function_may_run() -> None:
 def test_a_model_in_a_folder_goes_by_its_true_name(tmp_path: Path) -> None:
     folder = tmp_path / "some-model"
     path = {**LOCAL, "EMBEDDING_MODEL_PATH": str(folder)}
-    assert load_settings(path).EMBEDDING_MODEL == "all-MiniLM-L6-v2"  # whoever loads it says it is missing
+    # The loader of the model reports that it is missing.
+    assert load_settings(path).EMBEDDING_MODEL == "all-MiniLM-L6-v2"
     folder.mkdir()
     assert load_settings(path).EMBEDDING_MODEL == "some-model"
     (folder / "manifest.json").write_text('{"model": "all-mpnet-base-v2"}')

@@ -1,6 +1,6 @@
-"""The app's own Functions, as the host finds them, and the parts of a process that a simulation replaces.
+"""The app's own Functions, as the host finds them, and the replaced parts of a process.
 
-The simulation runs in a process of its own: what is replaced here stays replaced.
+The simulation runs in its own process, because the replacements are permanent.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ from tests.simulation.network import Errors
 Function = Callable[[Any], Any]
 SHARED_MEMORY = Path("/dev/shm")
 MOST_KNOWN = 20_000
-# Nobody changes what is inside of these in place, so copies may share it.
+# No code changes the content of these in place, so copies may share it.
 VALIDATED_ONCE = frozenset(
     {"archives", "messages", "threads", "chunks", "summaries", "reports", "locks", "digests", "failures"}
 )
@@ -63,7 +63,7 @@ QUEUES = {queue: function for function, queue in FUNCTIONS.values() if queue is 
 
 
 class ToyEmbedder:
-    """A vector of a text's hash."""
+    """An embedder whose vector is a hash of the text."""
 
     backend, dimension, window = "toy", 8, 256
 
@@ -85,7 +85,7 @@ class ToyEmbedder:
         return [len(text.split()) for text in texts]
 
     async def close(self) -> None:
-        """It holds nothing."""
+        """Nothing to close."""
 
 
 @cache
@@ -96,7 +96,7 @@ def _vector(model: str, text: str) -> Vectors:
 
 
 class _ClientsOfHost:
-    """Each simulated host is a process with connections of its own."""
+    """Clients of the current host, because each simulated host is a process with its own connections."""
 
     async def get(self, _key: object, _start: object) -> connections.Clients:
         clients: connections.Clients = HOST.get().clients
@@ -104,7 +104,7 @@ class _ClientsOfHost:
 
 
 async def _send_to_webhook(hook: Webhook, report: Report, _policy: Any, *, seconds: float, **_: Any) -> None:
-    """One attempt over the simulated network; the receiver notes the delivery's id."""
+    """Send one attempt over the simulated network. The receiver records the delivery's id."""
     world, id_ = HOST.get().world, delivery_id(report.report_id, hook.name)
     received: dict[str, int] = world.received
     await world.network.call(
@@ -121,7 +121,7 @@ def _not_delivered(_how: object) -> Exception:
 
 
 class _InlineThread:
-    """A thread that runs when it is started: another thread would make the order of steps random."""
+    """A thread that runs to its end when it is started. Real threads would make the order of steps random."""
 
     def __init__(self, target: Callable[..., None], args: tuple[Any, ...], **_: Any) -> None:
         self._target, self._args = target, args
@@ -130,14 +130,14 @@ class _InlineThread:
         self._target(*self._args)
 
     def join(self, _timeout: float) -> None:
-        """It has ended."""
+        """Nothing to wait for: the thread has ended."""
 
 
 def prepare_process() -> None:
-    """Once a process: the hosts' connections, no real threads, and pure work done once."""
+    """Prepare the process once: the hosts' connections, no real threads, and cached pure work."""
     logging.disable(logging.CRITICAL)
     replace_in(connections, "_connected", _ClientsOfHost())
-    replace_in(Calls, "report", lambda *_: None)  # nobody reads the metrics
+    replace_in(Calls, "report", lambda *_: None)  # no test reads the metrics
     inline = SimpleNamespace(Thread=_InlineThread, Semaphore=threading.Semaphore)
     replace_in(archive_reader, "threading", inline)
     replace_in(archive_reader, "read_batches", _read_once)
@@ -148,12 +148,12 @@ def prepare_process() -> None:
     summary = _memoised(ExtractiveSummarizer.summary, lambda _self, context: repr(context))
     replace_in(ExtractiveSummarizer, "summary", summary)
     replace_in(session, "merge_tokens", lru_cache(MOST_KNOWN)(session.merge_tokens))
-    if SHARED_MEMORY.is_dir():  # an archive is a temporary file, and a disk takes milliseconds to remove it
+    if SHARED_MEMORY.is_dir():  # removing a temporary archive from a disk takes milliseconds
         tempfile.tempdir = str(SHARED_MEMORY)
 
 
 def read_documents_once() -> None:
-    """A version of a document is validated once: its ETag names it, in the Cosmos DB in memory."""
+    """Validate each version of a document once. Its ETag identifies it in the in-memory Cosmos DB."""
     known: dict[tuple[type, str, int], Any] = {}
     original = store.read_document  # type: ignore[attr-defined]
 
@@ -172,7 +172,7 @@ def read_documents_once() -> None:
 
 
 def set_scale(*, small: bool) -> None:
-    """A small run has few shared partitions, as a whole container is asked often, and polls a lease seldom."""
+    """Give small runs few shared partitions, for their many full reads, and seldom polls of a lease."""
     replace_in(ids, "SOURCE_PARTITIONS", 2 if small else _PARTITIONS)
     _LEASE_DEFAULTS["poll"] = 1.0 if small else lease.POLL_SECONDS
 
@@ -198,7 +198,7 @@ def _read_once(path: Path) -> Generator[Batch, None, None]:
 
 
 def _memoised(work: Any, key_of: Callable[..., Any], *, holds: bool = False) -> Any:
-    """`holds`: the arguments, too, because an id in the key must not be used again."""
+    """Cache work by a key. `holds` also stores the arguments, so that an id in the key is never reused."""
     known: dict[Any, Any] = {}
 
     def once(*arguments: Any) -> Any:

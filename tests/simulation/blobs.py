@@ -1,4 +1,4 @@
-"""What shared.azure.blobs.Blobs asks of azure-storage-blob, on a dictionary."""
+"""The part of azure-storage-blob that shared.azure.blobs.Blobs uses, on a dictionary."""
 
 import hashlib
 from collections.abc import AsyncIterator
@@ -128,4 +128,4 @@ class SimulatedBlobService:
         return _Blob(self._network, self._stored, (container, path))
 
     async def close(self) -> None:
-        """There is no connection."""
+        """Nothing to close."""

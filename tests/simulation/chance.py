@@ -1,7 +1,7 @@
-"""What a seed decides: which faults may happen, how often, and how long everything takes.
+"""The decisions of a seed: possible faults, their frequency, and the duration of every step.
 
-Each seed enables a subset of the faults (swarm testing): a fault that hides another one is absent from half
-of the runs.
+Each seed enables a subset of the faults (swarm testing), so a fault that hides another one is absent from
+half of the runs.
 """
 
 import random
@@ -15,15 +15,15 @@ class Fault(StrEnum):
     LOSE_REQUEST = "lose_request"
     LOSE_ANSWER = "lose_answer"  # the effect happened, the caller gets an error
     SLOW = "slow"
-    PAUSE = "pause"  # the whole host stands still: leases and locks run out
+    PAUSE = "pause"  # the whole host stops for a while, and leases and locks expire
     CRASH_BEFORE = "crash_before"
     CRASH_AFTER = "crash_after"
-    LOSE_LOCK = "lose_lock"  # the broker gives the message to another host while it is worked on
-    REDELIVER = "redeliver"  # the same, without a failed delivery being counted
+    LOSE_LOCK = "lose_lock"  # the broker gives the message to another host during the work
+    REDELIVER = "redeliver"  # the same, without counting a failed delivery
     REORDER = "reorder"
-    LAG = "lag"  # replicas of Cosmos DB are behind
-    INDEX_DELAY = "index_delay"  # the search index shows what it stored only later
-    OUTAGE = "outage"  # a service is away for long
+    LAG = "lag"  # replicas of Cosmos DB lag
+    INDEX_DELAY = "index_delay"  # the search index shows stored documents later
+    OUTAGE = "outage"  # a service is down for a long time
     SKEW = "skew"  # the hosts' clocks differ
     RESTART = "restart"  # a service restarts: the broker forgets all locks
 
@@ -53,11 +53,11 @@ class Outage:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is fixed for a whole run."""
+    """The fixed settings of a run."""
 
     faults: frozenset[Fault] = frozenset()
-    rate: float = 0.0  # of calls that a fault hits
-    budget: int = 0  # faults in all
+    rate: float = 0.0  # share of calls that a fault hits
+    budget: int = 0  # number of faults
     lag: float = 0.0
     index_delay: float = 0.0
     outages: tuple[Outage, ...] = ()
@@ -66,7 +66,7 @@ class Plan:
     concurrent_calls: int = 16
     quiet_seconds: int = 0
     sdk_retries: int = 0
-    slow_calls: float = 0.03  # share of calls of which a way takes up to so many seconds:
+    slow_calls: float = 0.03  # share of calls with a way that takes up to so many seconds:
     slow_seconds: float = SLOW_SECONDS
     hosts: int = 2
 
@@ -95,21 +95,21 @@ def plan_of(seed: int) -> Plan:
 
 
 def later_plan_of(seed: int) -> Plan:
-    """Of a run that begins further along: fewer faults, for there are fewer calls to hit."""
+    """Return the plan of a run that begins within a scenario: fewer faults, because fewer calls are left."""
     draw = random.Random(f"later-{seed}")
     plan = replace(plan_of(seed), budget=draw.choice([1, 2, 3, 4, 6, 9]), rate=draw.choice([0.02, 0.05, 0.1]))
     return slow_day(plan) if draw.random() < SLOW_DAYS else plan
 
 
 def last_plan_of(seed: int) -> Plan:
-    """Of a run that begins near the end: a few faults, often enough to hit what is left."""
+    """Return the plan of a run that begins near the end: a few faults, at a high rate."""
     draw = random.Random(f"last-{seed}")
     plan = later_plan_of(seed)
     return replace(plan, budget=draw.choice([1, 2, 3]), rate=draw.choice([0.03, 0.06, 0.15]))
 
 
 def slow_day(plan: Plan) -> Plan:
-    """Most calls take seconds: what is held for a while is held past its life."""
+    """Return a plan with calls that mostly take seconds, so that leases and locks expire."""
     return replace(plan, slow_calls=0.8, slow_seconds=12.0)
 
 
@@ -125,7 +125,7 @@ def _restarts(draw: random.Random) -> tuple[Outage, ...]:
 
 @dataclass
 class Chance:
-    """The run's own source of delays and faults."""
+    """The run's source of delays and faults."""
 
     plan: Plan
     seed: int
@@ -136,11 +136,11 @@ class Chance:
         self.left = self.plan.budget
 
     def stop(self) -> None:
-        """The calm: no new fault."""
+        """Stop all new faults."""
         self.left = 0
 
     def leg(self) -> float:
-        """The seconds of one way to a service: mostly milliseconds, some seconds."""
+        """Return the seconds of one way to a service: mostly milliseconds, sometimes seconds."""
         share = self.draw.random()
         if share < self.plan.slow_calls:
             return 0.05 + self.plan.slow_seconds * share / self.plan.slow_calls
@@ -150,7 +150,7 @@ class Chance:
         return 0.0005 + 0.003 * self.draw.random()
 
     def strike(self, *faults: Fault, rate: float | None = None) -> Fault | None:
-        """The fault that hits now, if one does."""
+        """Return the fault that hits now, or None."""
         if self.left <= 0 or self.draw.random() >= (self.plan.rate if rate is None else rate):
             return None
         enabled = [fault for fault in faults if fault in self.plan.faults]

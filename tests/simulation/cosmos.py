@@ -1,4 +1,4 @@
-"""What shared.azure.cosmos.store.Store asks of azure-cosmos, on the engine of a Cosmos DB."""
+"""The part of azure-cosmos that shared.azure.cosmos.store.Store uses, on an engine of Cosmos DB."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ HTTP_OK = 200
 
 
 class ContainerEngine(Protocol):
-    """A container, without network. It raises CosmosEngine.Error."""
+    """A container without a network. It raises CosmosEngine.Error."""
 
     @property
     def lsn(self) -> int: ...
@@ -58,7 +58,7 @@ class Engine(Protocol):
 
 
 class Answer(dict[str, Any]):
-    """A document as the SDK returns it."""
+    """A document in the form that the SDK returns."""
 
     def __init__(self, document: dict[str, Any], token: str) -> None:
         super().__init__(document)
@@ -99,19 +99,17 @@ def _client_error(error: CosmosEngine.Error, token: str) -> Exception:
         412: cosmos.CosmosAccessConditionFailedError,
     }.get(error.status, cosmos.CosmosHttpResponseError)
     raised: Exception = kind(status_code=error.status, message=str(error))
-    raised.headers = {TOKEN: token}  # type: ignore[attr-defined]  # as the SDK fills them in from the answer
+    raised.headers = {TOKEN: token}  # type: ignore[attr-defined]  # the SDK sets them from the answer
     raised.sub_status = error.substatus  # type: ignore[attr-defined]
     return raised
 
 
 class SimulatedContainer:
-    """One host's client of a container: it remembers the session of its own calls, as the SDK's does."""
+    """One host's client of a container. Like the SDK's, it remembers the session of its own calls."""
 
     def __init__(self, engine: ContainerEngine, network: Network, name: str) -> None:
         self._engine, self._network, self._name = engine, network, name
         self._seen = 0
-
-    # reading
 
     async def read_item(self, id_: str, partition: str, session_token: str | None = None) -> Answer:
         def work(view: Any) -> Answer:
@@ -169,13 +167,13 @@ class SimulatedContainer:
         except cosmos.CosmosResourceNotFoundError as error:
             if error.sub_status != NOT_IN_SESSION:
                 raise
-        # The replica is behind: the SDK asks the write region.
+        # The replica lags, so the SDK asks the write region.
         return await self._call(operation, lambda: work(engine.primary()), about)
 
     def _seen_by(self, token: str | None) -> int:
         return CosmosEngine.lsn(token) if token else self._seen
 
-    # physical partitions: one has all of a container. The SDK knows them without a call.
+    # A container has one physical partition here. The SDK knows it without a call.
 
     async def read_feed_ranges(self, *, force_refresh: bool = False) -> AsyncIterator[dict[str, Any]]:
         yield {}
@@ -185,8 +183,6 @@ class SimulatedContainer:
 
     async def is_feed_range_subset(self, parent: dict[str, Any], child: dict[str, Any]) -> bool:
         return True
-
-    # writing
 
     async def create_item(self, document: dict[str, Any], no_response: bool = False) -> Answer:
         return await self._write("create", lambda: self._engine.create(dict(document)), document["id"])
@@ -235,7 +231,7 @@ class SimulatedContainer:
         no_response: bool = False,
         session_token: str | None = None,
     ) -> Answers:
-        # What is sent is what it is now: the caller may go on with its documents.
+        # Copy the operations, because the caller may change its documents later.
         sent = orjson.loads(orjson.dumps([_batched(operation) for operation in operations]))
 
         def effect() -> Answers:
@@ -294,7 +290,7 @@ def _id_of(operation: tuple[Any, ...]) -> str:
 
 
 def _batched(operation: tuple[Any, ...]) -> dict[str, Any]:
-    """An operation as the SDK sends it."""
+    """Return an operation in the form that the SDK sends."""
     kind, arguments = operation[0], operation[1]
     options = operation[2] if len(operation) > 2 else {}
     match kind:

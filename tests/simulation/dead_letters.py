@@ -1,4 +1,4 @@
-"""What shared.azure.servicebus asks of a receiver: looking at a queue, and taking dead letters out of it."""
+"""The part of a receiver that shared.azure.servicebus uses: peeking at a queue and receiving dead letters."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -22,10 +22,10 @@ class SimulatedReceiver:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """What it holds locked comes again when the locks end."""
+        """Locked messages return when their locks end."""
 
     async def close(self) -> None:
-        """There is no connection."""
+        """Nothing to close."""
 
     async def peek_messages(self, *, max_message_count: int, sequence_number: int) -> list[Any]:
         def effect() -> list[Any]:

@@ -1,4 +1,4 @@
-"""A process of the app: its connections, what it works on, and its death."""
+"""A process of the app: its connections, its running work, and its crash."""
 
 import asyncio
 import contextvars
@@ -32,12 +32,13 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 EPOCH = 1_800_000_000.0
-RENEWALS = 12  # of a lock, each after half of its time: host.json's maxAutoLockRenewalDuration of 30 minutes
+# A lock is renewed after half of its duration, for maxAutoLockRenewalDuration (host.json) of 30 minutes.
+RENEWALS = 12
 RESTART_SECONDS = (1, 90)
 
 
 def connect(world: "World", *, skew: float = 0.0, name: str = "-") -> Clients:
-    """Clients of the simulated services, with a clock and a source of numbers of their own."""
+    """Connect clients to the simulated services, with the host's own clock and random source."""
     settings = world.settings
     draw = random.Random(f"{world.seed}-{name}")
     runtime = Runtime(
@@ -91,7 +92,7 @@ class Host:
     def __init__(self, world: "World", slot: int, generation: int = 0) -> None:
         self.world = self._world = world
         self._slot, self._generation = slot, generation
-        self.disturbed = 0  # how often it stood still, or a call about a lock failed
+        self.disturbed = 0  # the number of pauses and of failed calls about a lock
         self.name = f"host{slot}.{generation}"
         self.alive, self.paused = True, False
         self.backlog: list[Any] = []
@@ -104,17 +105,15 @@ class Host:
         world.broker.receivers.append(self)
         world.broker.changed()
 
-    # life and death
-
     def spawn(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
-        """Tasks are held: one that is collected would run its `finally`, which a crash must not."""
+        """Hold a reference to each task. A collected task would run its `finally`, which a crash must not."""
         task: asyncio.Task[Any] = self.context.copy().run(self._world.loop.create_task, work)
-        task._log_destroy_pending = False  # type: ignore[attr-defined]  # a crash is why it is
+        task._log_destroy_pending = False  # type: ignore[attr-defined]  # kept for crashes
         self._tasks.add(task)
         return task
 
     async def outcome_of(self, task: "asyncio.Task[Any]") -> None:
-        """Wait until it has ended, or the host has."""
+        """Wait until the work or the host has ended."""
         await asyncio.wait((task, self._dead), return_when=asyncio.FIRST_COMPLETED)
 
     def crash(self) -> None:
@@ -139,12 +138,11 @@ class Host:
     def _resume(self) -> None:
         self._world.trace(self._world.loop.time(), self.name, "RESUMED")
         self._world.loop.resume(self)
-        self._world.broker.changed()  # it asks for messages again, and some may have waited for that
-
-    # triggers
+        # The resumed host requests messages again, and some may be waiting for it.
+        self._world.broker.changed()
 
     def has_room(self, queue: str) -> bool:
-        # A paused host does not ask for messages; what it was given before, it still has.
+        # A paused host requests no messages, but keeps its current ones.
         return self.alive and not self.paused and self.busy.get(queue, 0) < self._world.plan.concurrent_calls
 
     def expect(self, queue: str) -> None:
@@ -157,7 +155,7 @@ class Host:
         return any(self.busy.values())
 
     async def _run(self, queue: Queue, message: Message, token: bytes) -> None:
-        """As the Functions host does: complete on return, abandon on an exception."""
+        """Run a function as the Functions host does: complete on return, abandon on an exception."""
         world = self._world
         given = _trigger_message(world, message)
         renewing = self.spawn(self._renew(queue, token)) if self.renews_locks else None
@@ -178,7 +176,7 @@ class Host:
     async def _settle(self, queue: Queue, token: bytes, how: str) -> None:
         try:
             await self._world.broker.settle(queue, token, how)
-        except Exception as error:  # noqa: BLE001 - the lock runs out, and the message comes again
+        except Exception as error:  # noqa: BLE001 - the lock expires, and the message is delivered again
             self._world.count_error(f"{queue.path} {how}", error)
 
     async def _renew(self, queue: Queue, token: bytes) -> None:
@@ -192,10 +190,11 @@ class Host:
                 chores = {chore: CHORES[chore] for chore in self._world.scenario.chores}
                 await run_housekeeping(self.clients, chores)
             elif self._world.scenario.away:
-                await FUNCTIONS["sweep"][0](None)  # the timer itself: it resolves dead letters, too
+                await FUNCTIONS["sweep"][0](None)  # the timer itself, which also resolves dead letters
             else:
-                await sweep(self.clients)  # without a look at dead letters: the end is to show them
-        except Exception as error:  # noqa: BLE001 - the host logs it; the next time comes
+                # Without the check of dead letters, because the end state must show them.
+                await sweep(self.clients)
+        except Exception as error:  # noqa: BLE001 - the host logs it, and the timer runs again
             self._world.count_error(name, error)
 
 

@@ -1,4 +1,4 @@
-"""What must hold when the faults have stopped and the system is quiet, whatever happened on the way."""
+"""Invariants that must hold at the end, when the faults have stopped and the system is quiet."""
 
 import hashlib
 from collections import Counter
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 EndState = dict[str, list[Any]]
 MAX_ATTEMPTS = {"archives": 3, "messages": 3, "chunks": 5, "threads": 5}
-# Deliveries and calls that a run may take, whatever its faults: far above what is needed, far under a loop.
+# The maximum deliveries and calls of a run: far above the need, and far below a loop.
 MAX_DELIVERIES = 1500
 MAX_REPEATS = 8
 _NOT_ASKED_FOR = frozenset({"locks", "failures", "runs", "audits"})  # neither progress nor checks read them
 GRACE_SECONDS = 3 * 3600.0
-LEASE_SECONDS = 150.0  # a host that crashed leaves its lease to run out; its clock may be ahead
+LEASE_SECONDS = 150.0  # the lease of a crashed host has to expire, and its clock may be ahead
 Rows = list[dict[str, Any]]
 
 
 def broken_invariants(world: World, calm: EndState | None) -> list[str]:
-    """Every one that does not hold, in words."""
+    """Return every broken invariant in words."""
     found = [f"not settled: {line}" for line in world.unfinished()[:5]]
     hosts: list[Any] = world.broker.receivers
     if world.acts_open:
@@ -66,7 +66,7 @@ _known: dict[str, list[str]] = {}
 
 
 def _said_by_the_app(world: World) -> list[str]:
-    """What progress and consistency checks say; of an end that differs only in its times, once a process."""
+    """Return the findings of progress and consistency checks, cached for end states that differ only in times."""
     key = _fingerprint(world)
     if key not in _known:
         _known[key] = world.loop.run_until_complete(_asked(world))
@@ -74,7 +74,7 @@ def _said_by_the_app(world: World) -> list[str]:
 
 
 def _fingerprint(world: World) -> str:
-    # Asking takes virtual time, which the saved starts of a small run must not have or lack by chance.
+    # The checks take virtual time, and every saved start of a small run must include it.
     run = f"{world.scenario.name} {ids.SOURCE_PARTITIONS}"
     digest = hashlib.blake2b(run.encode(), digest_size=16)
     for container in CONTAINERS:
@@ -86,7 +86,7 @@ def _fingerprint(world: World) -> str:
 
 
 def _lasting(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Without times; also in the lists of copies and deliveries."""
+    """Remove times, also from the lists of copies and deliveries."""
     return {
         name: [_lasting(item) for item in value] if name in ("copies", "deliveries") else value
         for name, value in row.items()
@@ -155,7 +155,7 @@ def _threads(world: World) -> Iterator[str]:
 
 
 def _membership(world: World, messages: Rows, chunks: Rows) -> Iterator[str]:
-    """Each stored message is in exactly one thread, and its entry and all its labels say so."""
+    """Each stored message is in exactly one thread, and its entry and all its labels match."""
     homes: dict[str, list[str]] = {}
     archives = {entry["id"].partition("-")[2]: entry["archives"] for entry in world.entries("id")}
     for thread in world.rows("threads"):
@@ -179,7 +179,7 @@ def _membership(world: World, messages: Rows, chunks: Rows) -> Iterator[str]:
 
 
 def _chunk_sets(stored: Mapping[str, dict[str, Any]], chunks: Rows) -> Iterator[str]:
-    """Each chunk has the labels of its message and is in its set, and no other is missing there."""
+    """Each chunk has the labels of its message and is in its set, and the set is complete."""
     own = Counter[str]()
     for chunk in chunks:
         of = stored.get(chunk["message_key"])
@@ -205,7 +205,7 @@ def _mislabelled(message: dict[str, Any], entry: dict[str, Any], home: str) -> I
 
 
 def _summaries(world: World) -> Iterator[str]:
-    """What a thread or digest names is stored, and its scope has the report of that and no other."""
+    """The summary that a thread or digest names is stored, and its scope has the report of that summary alone."""
     summaries = {row["id"] for row in world.rows("summaries")}
     named = {scope: (row["summary_id"], row["summary_number"]) for scope, row in _namers(world)}
     for scope, (summary_id, _) in named.items():
@@ -222,7 +222,7 @@ def _summaries(world: World) -> Iterator[str]:
 
 
 def _namers(world: World) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each thread or digest that names a summary, by its scope."""
+    """Return each thread or digest that names a summary, by its scope."""
     for thread in world.rows("threads"):
         if not thread.get("merged_into") and thread["summary_id"]:
             yield thread["id"], thread
@@ -232,7 +232,7 @@ def _namers(world: World) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _deliveries(world: World) -> Iterator[str]:
-    """What is said to have arrived did, and every report did."""
+    """Every report arrived, and so did every delivery with the status `delivered`."""
     for report in world.rows("reports"):
         for delivery in report["deliveries"]:
             came = world.received.get(delivery_id(report["report_id"], delivery["channel"]), 0)
@@ -254,7 +254,7 @@ def _attempts(world: World) -> Iterator[str]:
 
 
 def _failures(world: World) -> Iterator[str]:
-    """Each dead letter of a stage has a failure record, unless it died with its hosts; without faults is none."""
+    """Only queues of stages have dead letters, and a run without faults has no failures."""
     records = {(row["stage"], row["idempotency_key"]) for row in world.rows("failures")}
     if records and not (world.chance.spent or world.is_rough):
         yield f"{len(records)} events failed, and there was no fault"
@@ -269,7 +269,7 @@ def _failures(world: World) -> Iterator[str]:
 
 
 def end_state(world: World) -> EndState:
-    """What a reader could see, and nothing of time."""
+    """Return everything that a reader could see, without times."""
 
     def rows(container: str, *names: str) -> list[Any]:
         return [tuple(str(row.get(name)) for name in names) for row in world.rows(container)]
@@ -307,13 +307,13 @@ def end_state(world: World) -> EndState:
         "summaries": current("summaries", "scope", "content_markdown"),
         "reports": current("reports", "scope", "title", "participants"),
         "vectors": sorted(vectors),
-        # Letters that were resolved are kept in a container of their own.
+        # Resolved dead letters are stored in a container of their own.
         "blobs": sorted(blob for blob in world.blobs if blob[0] == ARCHIVES_CONTAINER),
     }
 
 
 def _untimed(chunk_id: str) -> str:
-    """Without the version of the text, which comes from a clock."""
+    """Remove the version of the text, which comes from a clock."""
     key, _, *rest = chunk_id.split("-")
     return "-".join([key, *rest])
 
@@ -331,7 +331,7 @@ def _shown(rows: Iterable[Any]) -> str:
 
 
 async def _asked(world: World) -> list[str]:
-    """What the app itself says: progress of each archive, and the consistency checks."""
+    """Return the app's own findings: progress of each archive, and the consistency checks."""
     world.cosmos.set_lag(0)
     clients = connect(world)
     found = []
@@ -346,7 +346,7 @@ async def _asked(world: World) -> list[str]:
 
 
 async def _damage(world: World) -> list[str]:
-    """What the consistency checks say, long enough after the end to look at everything."""
+    """Return the findings of the consistency checks, late enough to include everything."""
     findings: list[Finding] = []
     later = connect(world, skew=GRACE_SECONDS)
     run = await verify(later, VerifyOptions(found=findings.append))

@@ -1,7 +1,7 @@
-"""One thread, virtual time, and hosts that can stop between any two of their steps.
+"""An event loop with one thread, virtual time, and hosts that can stop between any two of their steps.
 
-Time jumps to the next timer when nothing is ready. The callbacks of a host that has crashed are dropped: no
-`finally` runs, as after SIGKILL. Those of a host that is paused wait, in order, until it goes on.
+Time jumps to the next timer when no callback is ready. The callbacks of a crashed host are dropped, so no
+`finally` runs, as after SIGKILL. The callbacks of a paused host wait, in order, until it continues.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 
 class Process(Protocol):
-    """A host, as far as the loop cares."""
+    """A host, as far as the loop needs it."""
 
     alive: bool
     paused: bool
@@ -22,15 +22,15 @@ class Process(Protocol):
 
 
 HOST: contextvars.ContextVar[Any] = contextvars.ContextVar("HOST", default=None)
-NOBODY = contextvars.Context()  # the services' own context: no host's death stops them
+NOBODY = contextvars.Context()  # the services' own context, which no host's crash stops
 
 
 class QuietError(Exception):
-    """Nothing is left that could happen."""
+    """Nothing can happen any more."""
 
 
 class Step:
-    """A callback that waits for its turn or its time: asyncio's handles, without what nobody here needs."""
+    """A callback that waits for its turn or its time: a reduced asyncio handle."""
 
     __slots__ = ("args", "callback", "context", "is_cancelled", "time")
 
@@ -40,7 +40,7 @@ class Step:
         self.time, self.is_cancelled = time, False
 
     def cancel(self) -> None:
-        """It lets go of what it would have called, which often holds the step: no collector is needed then."""
+        """Release the callback, which often references the step, so that no collector is needed."""
         self.is_cancelled, self.callback, self.args = True, None, ()
 
     def cancelled(self) -> bool:
@@ -52,19 +52,19 @@ class Step:
 
 class VirtualLoop(base_events.BaseEventLoop):
     def __init__(self, think: Callable[[], float], start: float = 0.0) -> None:
-        """`think` gives the seconds that work in a thread takes."""
+        """Create the loop. `think` returns the seconds that work in a thread takes."""
         super().__init__()
         self._steps: deque[Step] = deque()
-        self._timers: list[tuple[float, int, Step]] = []  # a heap; of two at one time, the earlier one
+        self._timers: list[tuple[float, int, Step]] = []  # a heap, with the earlier step first at equal times
         self._timer_number = 0
         self._virtual = start
         self._stopping: bool
         self._think = think
-        # A task of a crashed host is destroyed while it is pending: that is what the crash means.
+        # A crash destroys the pending tasks of its host, so warnings about them are expected.
         self.set_exception_handler(lambda _loop, _context: None)
 
     def run_forever(self) -> None:
-        """Without the hooks for asynchronous generators: a crash leaves some behind, and nobody ends them."""
+        """Run without the hooks for asynchronous generators, because a crash never closes its own."""
         asyncio._set_running_loop(self)
         try:
             self._run_once()
@@ -75,7 +75,7 @@ class VirtualLoop(base_events.BaseEventLoop):
     def time(self) -> float:
         return self._virtual
 
-    def call_soon(  # type: ignore[override]  # these three: without the names of their types
+    def call_soon(  # type: ignore[override]  # these three omit the names of their types
         self, callback: Any, *args: Any, context: Any = None
     ) -> Any:
         step = Step(callback, args, context, self._virtual)
@@ -100,7 +100,7 @@ class VirtualLoop(base_events.BaseEventLoop):
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Any, *args: Any
     ) -> "asyncio.Future[Any]":
-        """In this thread, a little later: the caller's host may crash before or after."""
+        """Run the work in this thread, a little later. The caller's host may crash before or after it."""
         future = self.create_future()
 
         def run() -> None:
@@ -120,13 +120,13 @@ class VirtualLoop(base_events.BaseEventLoop):
         process.backlog.clear()
 
     def _write_to_self(self) -> None:
-        """There is no selector to wake."""
+        """Nothing to wake: there is no selector."""
 
     def _process_events(self, event_list: Any) -> None:
-        """There are no sockets."""
+        """Nothing to process: there are no sockets."""
 
     def _run_once(self) -> None:
-        """Until somebody stops the loop. What stops it runs as a step, so it is seen after that one."""
+        """Run until the loop is stopped. The stop runs as a step, so it takes effect after that step."""
         steps, timers = self._steps, self._timers
         while not self._stopping:
             if not steps:

@@ -1,4 +1,4 @@
-"""Tiny mailboxes of our own: what the scenarios upload."""
+"""Tiny mailboxes, written by us, which the scenarios upload."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ _PEOPLE = ("ann", "bob", "cem", "dee", "eve", "fay", "gus")
 
 
 def mail(number: int, refs: Sequence[int] = (), *, subject: str = "", text: str = "") -> str:
-    """Message <m{number}>, a minute after the one before; `refs` are its ancestors, the parent last."""
+    """Build message <m{number}>, a minute after the previous number, with these ancestors, the parent last."""
     sender = _PEOPLE[number % len(_PEOPLE)]
     date = f"Mon, {1 + number // 60:02d} Jan 2024 10:{number % 60:02d}:00 +0000"
     topic = subject or f"{'Re: ' if refs else ''}Topic {refs[0] if refs else number}"

@@ -1,7 +1,7 @@
-"""Starts further along: the services as they were between two deliveries of a calm run.
+"""Later starts: the state of the services between two deliveries of a calm run.
 
-No stage is at work at such a moment, so all that there is, is stored: documents, vectors, blobs, and the
-messages in the broker with what it remembers of those that are gone. Many seeds begin at one moment.
+No stage is running at such a moment, so all state is stored: documents, vectors, blobs, and the messages in
+the broker with its record of completed ones. Many seeds begin at one moment.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from tests.simulation.servicebus import Broker, Content
 
 
 class SavedBroker(NamedTuple):
-    """What the broker's journal would hold, and what the simulation itself remembers of messages."""
+    """The content of the broker's journal, and the simulation's own record of messages."""
 
     namespace: ServiceBusEngine.Saved
     contents: dict[bytes, Content]
@@ -23,7 +23,7 @@ class SavedBroker(NamedTuple):
 
 @dataclass(frozen=True)
 class Saved:
-    """The services' state."""
+    """The state of the services."""
 
     at: float
     containers: Any  # as the engine saved them
@@ -31,8 +31,8 @@ class Saved:
     aliases: dict[str, str]
     blobs: dict[tuple[str, str], bytes]
     received: dict[str, int]
-    broker: SavedBroker | None = None  # None: it is empty, and remembers nothing
-    acts: tuple[int, ...] | None = None  # those that are still to come; None: all
+    broker: SavedBroker | None = None  # None: it is empty and remembers nothing
+    acts: tuple[int, ...] | None = None  # the acts that are left, or None for all
 
 
 def saved_broker(broker: Broker) -> SavedBroker:
@@ -53,7 +53,7 @@ def restore_broker(broker: Broker, saved: SavedBroker) -> None:
 
 
 def copied_indexes(indexes: dict[str, SearchIndex]) -> dict[str, SearchIndex]:
-    """Documents in it are never changed: a write makes another one."""
+    """Copy the indexes. Their documents are shared, because a write replaces a document."""
     return {
         name: SearchIndex(index.dimensions, dict(index.stored), dict(index.visible), list(index.waiting))
         for name, index in indexes.items()

@@ -1,4 +1,4 @@
-"""What must hold at every moment, although the end may be right without it: noted while the run goes on."""
+"""Monitors: properties that must hold throughout a run, even if its end state is correct."""
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ STAGES = {row.name for row in STAGE_ROWS}
 
 
 def install_monitors() -> None:
-    """Once a process, before a safety is removed."""
+    """Install the monitors once a process, before a safety is removed."""
     _one_holder_of_a_lease()
     _one_copy_of_a_retry()
     _one_event_for_each_requeue()
@@ -31,7 +31,7 @@ def install_monitors() -> None:
 
 
 def _one_holder_of_a_lease() -> None:
-    """Unless the holder stood still or lost a call about the lock: then its lease ran out, as it has to."""
+    """Report two holders of a lease, unless one was paused or lost a call about the lock: then the lease expired."""
     held, made = Lease._kept, Lease.__init__
 
     def begun(self: Any, *arguments: Any, **options: Any) -> None:
@@ -54,7 +54,7 @@ def _one_holder_of_a_lease() -> None:
             try:
                 yield
             finally:
-                holders.pop(id(self), None)  # before it is released: the answer to that comes later
+                holders.pop(id(self), None)  # before the release, whose answer arrives later
 
     replace_in(Lease, "_kept", kept)
     replace_in(Lease, "__init__", begun)
@@ -76,14 +76,14 @@ def _one_copy_of_a_retry() -> None:
 
 
 def _one_event_for_each_requeue() -> None:
-    """A chunk whose attempts count from one again is another one: it was embedded, or made anew, since."""
+    """Report a repeated requeue, except of a chunk that was embedded or replaced and so counts from one again."""
     publish, embedded = Requeuer._publish, embedding.mark_embedded  # type: ignore[attr-defined]
 
     async def published(self: Any, requeues: Any, session: Any) -> None:
         world, keys = HOST.get().world, set()
         for data, attempt in requeues:
             chunks = set(getattr(data, "chunk_ids", ()))
-            # By thread, because a crash in a merge may leave a chunk in two.
+            # Include the thread, because a crash in a merge may leave a chunk in two threads.
             places = sorted(
                 (row["id"], row["thread_id"], row["created_at"])
                 for row in (world.rows("chunks") if chunks else ())
@@ -97,7 +97,7 @@ def _one_event_for_each_requeue() -> None:
         try:
             await publish(self, requeues, session)
         except Exception:
-            world.requeued -= keys  # its attempt is given back, and comes once more
+            world.requeued -= keys  # its attempt is undone and repeated
             raise
 
     def begun_anew(chunk: Any, **outcome: Any) -> Any:
@@ -110,10 +110,10 @@ def _one_event_for_each_requeue() -> None:
 
 
 def _no_more_retries_than_allowed() -> None:
-    """Over all deliveries of an event and its copies.
+    """Report more retries than allowed over all deliveries of an event and its copies.
 
-    While Cosmos DB is away nobody can look up whether a retry's number was seen, so a message that is delivered
-    again is copied again, and the copies of one number count once.
+    While Cosmos DB is away no worker can check whether a retry's number was used, so a redelivered message is
+    copied again. The copies of one number count once.
     """
     schedule = Retry.schedule
 
@@ -130,7 +130,7 @@ def _no_more_retries_than_allowed() -> None:
 
 
 def _nothing_is_asked_for_before_it_is_stored() -> None:
-    """The summary of a thread is requested when all messages that it counts are there."""
+    """Report a summary request for a thread whose counted messages are not all stored."""
     claim = orchestration._claim
 
     async def claimed(ready: Any, claimer: str, work: Any) -> bool:
@@ -151,7 +151,7 @@ def _nothing_is_asked_for_before_it_is_stored() -> None:
 
 
 def _one_id_for_one_event() -> None:
-    """A summary that is made current again is another event: under the id of the first the broker drops it."""
+    """Report a reused event id. The broker would drop a summary that becomes current again."""
     publish = Bus.publish
 
     async def published(self: Bus, events: Iterable[Any]) -> None:

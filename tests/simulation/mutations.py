@@ -1,4 +1,4 @@
-"""Safeties taken away, one at a time: a simulation that misses one of these would test nothing."""
+"""Mutations that remove one safety each. The simulation must find every one of them."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -39,25 +39,25 @@ from tests.simulation.scenarios import SCENARIOS
 from tests.simulation.world import Rules
 
 Change = Callable[[], None]
-JOINED = ("overlap", "late_merge")  # archives that have a mail in common, or join two threads
-# Those whose calm runs need no sweep. In `back` a version is asked for again within the duplicate window: the
-# broker drops that request, and the sweep asks once more.
+JOINED = ("overlap", "late_merge")  # archives that share a message, or join two threads
+# Scenarios whose calm runs need no sweep. In `back` a version is requested again within the duplicate window,
+# so the broker drops that request, and the sweep repeats it.
 WITHOUT_SWEEP = tuple(name for name, one in SCENARIOS.items() if not one.away and name != "back")
 
 
 MOVING = ("late_merge", "late_ancestor", "back", "overlap")
-"""Scenarios in which stored messages get another thread."""
+"""Scenarios in which stored messages move to another thread."""
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """`plan` and `scenarios` are aimed: some safeties matter in few places."""
+    """A removed safety. `plan` and `scenarios` aim at it, because some safeties matter in few places."""
 
     text: str
     change: Change
     plan: Callable[[Plan], Plan] = lambda plan: plan
-    scenarios: tuple[str, ...] = ()  # none: all that run by default
-    whole: bool = False  # each run begins with its scenario: what shows it comes early there
+    scenarios: tuple[str, ...] = ()  # none: all default scenarios
+    whole: bool = False  # each run begins with its scenario, because the failure shows early
 
 
 MUTATIONS: dict[str, Mutation] = {}
@@ -82,7 +82,7 @@ def remove(name: str) -> None:
 
 
 def _with(plan: Plan, *faults: Fault, **changes: Any) -> Plan:
-    """The plan, with these faults enabled and struck often: some safeties matter in few places."""
+    """Enable these faults in the plan at a high rate, because some safeties matter in few places."""
     more = max(plan.budget, 10)
     return replace(plan, **{"faults": plan.faults | set(faults), "budget": more, "rate": 0.06, **changes})
 
@@ -96,7 +96,7 @@ def _pausing(plan: Plan) -> Plan:
 
 
 def _arriving_late(plan: Plan) -> Plan:
-    """Writes that arrive minutes after their caller gave up or died."""
+    """Delay writes until minutes after their caller gave up or died."""
     late = frozenset({Fault.SLOW, Fault.CRASH_AFTER, Fault.PAUSE})
     return replace(plan, faults=late, rate=0.12, budget=14, slow_calls=0.0, outages=(), restarts=())
 
@@ -110,18 +110,18 @@ def _crashing(plan: Plan) -> Plan:
 
 
 def _only_crashes(plan: Plan) -> Plan:
-    """So few, and nothing else, that no event is a dead letter: nothing is left to the sweep."""
+    """Allow only so few crashes that no event is a dead letter, so that the sweep has nothing to do."""
     crashes = frozenset({Fault.CRASH_AFTER, Fault.CRASH_BEFORE})
     return replace(plan, faults=crashes, budget=8, rate=0.04, lag=0.0, outages=(), restarts=())
 
 
 def _slow(plan: Plan) -> Plan:
-    """And the clocks of the hosts agree: a lease runs out for both at the same time."""
+    """Slow the calls. The hosts' clocks agree, so that a lease expires for both at the same time."""
     return replace(slow_day(plan), faults=frozenset(), skews=(0.0, 0.0), outages=(), restarts=(), lag=0.0)
 
 
 def _redelivered(plan: Plan) -> Plan:
-    """On a slow day: of two workers on one message, the second comes when other stages have gone on."""
+    """Redeliver on a slow day: the second of two workers starts after other stages have continued."""
     faults = frozenset({Fault.REDELIVER, Fault.REORDER})
     changes = replace(plan, faults=faults, budget=6, rate=0.3, lag=0.0, outages=(), restarts=())
     return replace(changes, slow_calls=0.3, slow_seconds=SLOW_SECONDS)
@@ -132,12 +132,12 @@ def _undisturbed(plan: Plan) -> Plan:
 
 
 def _away(plan: Plan) -> Plan:
-    """From a moment on that differs from run to run."""
+    """Take Cosmos DB away at a time that differs from run to run."""
     return replace(plan, outages=(Outage("cosmos", 0.15 * plan.budget, 1000.0),))
 
 
 def _away_when_digests_are_made(plan: Plan) -> Plan:
-    """Some seconds after the housekeeping, and for so long that events become dead letters."""
+    """Take Cosmos DB away seconds after the housekeeping, until events become dead letters."""
     away = Outage("cosmos", 302.0 + 1.5 * plan.budget, 2300.0)
     return replace(_undisturbed(plan), outages=(away,), slow_calls=0.3, slow_seconds=3.0)
 
@@ -307,7 +307,7 @@ def retry_number_ignored() -> None:
     replace_in(Retry, "claim", claimed)
 
 
-# Those that take away nothing that matters: where these fail, the plans above are to blame.
+# Controls that remove nothing important. If they fail, the plans above are wrong.
 
 
 @mutation("none but the sweep, which has nothing to do: this one must hold", _only_crashes, WITHOUT_SWEEP)
@@ -334,15 +334,12 @@ def control_undisturbed() -> None:
     whole=True,
 )
 def control_late() -> None:
-    """Nothing is taken away."""
+    """Remove nothing."""
 
 
 @mutation("none, on slow days: this one must hold", _slow, ("overlap", "growth", "late_merge"))
 def control_slow() -> None:
-    """Nothing is taken away."""
-
-
-# Those that were not thought of when the simulation was built.
+    """Remove nothing."""
 
 
 @mutation("a stage reads replicas instead of refreshing its session at the primary", _lagging)
@@ -494,9 +491,6 @@ def unreported_not_swept() -> None:
 @mutation("a revived summary is announced under its old id", _undisturbed, ("back",))
 def revived_under_old_id() -> None:
     replace_in(SummaryComplete, "identity", ("thread_id", "summary_id", "llm_model"))
-
-
-# And those that were thought of last.
 
 
 @mutation("a commit does not look whether the version is as it was read")

@@ -1,4 +1,4 @@
-"""Every call to a service: a way there, an effect at one instant, a way back; and what may go wrong on each."""
+"""Calls to services: a way there, an effect at one instant, a way back, and the faults of each."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,15 +15,15 @@ Result = TypeVar("Result")
 TIMEOUT = 30.0
 RETRY_SECONDS = 0.2
 SLOW_SECONDS = (5, 400)
-# AI Search has no conditional write: one that arrives long after its caller gave up could not be told from a
-# newer one. So a slow one arrives before its caller's deadline.
+# AI Search has no conditional write, so a write that arrives long after its caller gave up would look newer.
+# A slow write therefore arrives before its caller's deadline.
 LATEST = {"search": 25.0}
 PAUSE_SECONDS = (60, 700)
 
 
 @dataclass(frozen=True)
 class Errors:
-    """The errors of a service's client, and whether its SDK sends again what may have arrived."""
+    """The errors of a service's client, and whether its SDK resends requests that may have arrived."""
 
     broken: Callable[[bool], Exception]  # whether the request had been sent
     refused: Callable[[Fault], Exception]
@@ -31,7 +31,7 @@ class Errors:
 
 
 class _RetriableError(Exception):
-    """Holds an error of the client that its SDK retries."""
+    """An error of the client that its SDK retries."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(error)
@@ -49,7 +49,7 @@ class Network:
     async def call(
         self, service: str, operation: str, effect: Callable[[], Result], errors: Errors, about: object = ""
     ) -> Result:
-        """Retried as the SDK does it: quickly, and a few times."""
+        """Retry as the SDK does: quickly, and a few times."""
         retries = self.chance.plan.sdk_retries
         while True:
             try:
@@ -62,7 +62,7 @@ class Network:
 
 
 def _from_afar(error: Exception) -> Exception:
-    """As it arrives at the caller: without the service's own frames, which only the collector could free."""
+    """Strip the service's own frames, which only the collector could free."""
     error.__context__ = None
     if isinstance(error, AzureError):
         error.exc_type = error.exc_value = error.exc_traceback = None
@@ -97,7 +97,7 @@ class _Call(Generic[Result]):
         self.future: asyncio.Future[Result] = network.loop.create_future()
         self._fault: Fault | None = None
         network.calls += 1
-        if self._host is not None:  # nobody disturbs the check of the end
+        if self._host is not None:  # the final check has no faults
             self._fault = self._strike()
         there = network.chance.leg()
         if self._fault is Fault.SLOW:

@@ -7,7 +7,7 @@ from tests.simulation.scenarios import Scenario
 
 
 def outage_plan(scenario: Scenario, seed: int) -> Plan:
-    """One service is away for the scenario's hours, and nothing else goes wrong."""
+    """Return a plan without faults, except that one service is away for the scenario's hours."""
     draw = random.Random(f"outage-{seed}")
     start = draw.uniform(0.5, 12)
     return Plan(

@@ -1,4 +1,4 @@
-"""Runs seeds: one, or many on all cores, to be broken off and gone on with at any time."""
+"""Run one seed, or many on all cores. A run can be interrupted and continued at any time."""
 
 import gc
 import hashlib
@@ -27,13 +27,13 @@ from tests.support.services import ROOT
 
 ENGINE = "SIMULATION_ENGINE"
 PART = 25  # seeds that a worker takes at a time
-PARTS_OF_A_PROCESS = 400  # then another one takes its place: whatever it holds is bounded
-WHOLE, LATER_ONES = 41, 4  # of so many seeds one runs its scenario whole, and one begins anywhere within it
-LATER, LAST = ".later", ".last"  # end the name of a scenario whose runs begin within it, or near its end
-PREFIXES = 4  # calm runs of a scenario, whose moments the runs begin with
+PARTS_OF_A_PROCESS = 400  # then a new process replaces it, which bounds its memory
+WHOLE, LATER_ONES = 41, 4  # one in so many seeds runs its scenario whole, and one begins anywhere within it
+LATER, LAST = ".later", ".last"  # suffixes of scenarios whose runs begin within them, or near their end
+PREFIXES = 4  # calm runs of a scenario that provide the starting moments
 DEFAULT = tuple(name for name, scenario in SCENARIOS.items() if not scenario.away)
-"""Each seed runs one of these, in turn."""
-LONG = ("late_ancestor", "back", "deletion", "deletion_at_once")  # their turn comes half as often
+"""The scenarios that the seeds run in turn."""
+LONG = ("late_ancestor", "back", "deletion", "deletion_at_once")  # these run half as often
 _TURNS = (*DEFAULT, *(name for name in DEFAULT if name not in LONG))
 
 
@@ -53,24 +53,24 @@ class Outcome:
     calls: int = 0
     lines: list[str] = field(default_factory=list)
     errors: dict[str, int] = field(default_factory=dict)
-    seconds: float = 0.0  # of the CPU
+    seconds: float = 0.0  # of CPU time
 
     def digest(self) -> str:
-        """Of the trace: the same for the same schedule."""
+        """Return a digest of the trace, which is the same for the same schedule."""
         return hashlib.blake2b("\n".join(self.lines).encode(), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True)
 class Calm:
-    """What the runs of a scenario begin with, and what they must end with."""
+    """The start of a scenario's runs, and their required end."""
 
     start: Saved | None
     end: EndState
-    moments: dict[int, list[Saved]] = field(default_factory=dict)  # by the calm run that they are of
+    moments: dict[int, list[Saved]] = field(default_factory=dict)  # by their calm run
 
 
 def scenario_of(seed: int, removed: str = "") -> str:
-    """Most seeds begin near the end of a scenario, some anywhere in it, and a few with it."""
+    """Return a seed's scenario: most begin near its end, some anywhere in it, a few at its start."""
     turns = (MUTATIONS[removed].scenarios if removed else ()) or _TURNS
     name = turns[seed // LATER_ONES % len(turns)]
     if seed % WHOLE == 0 or (removed and MUTATIONS[removed].whole):
@@ -91,12 +91,12 @@ _prepared: list[str] = []
 
 
 def _prepare(removed: str) -> None:
-    """Once a process. The calm runs come first: a mutation must not change what is expected."""
+    """Prepare the process. Calm runs come first, because a mutation must not change the expected ends."""
     if _prepared:
         if _prepared != [removed]:
             raise RuntimeError("a process removes one safety only: start another")
         return
-    # What a crash leaves behind: coroutines that nobody awaits, and `finally` blocks that cannot.
+    # A crash leaves coroutines that are never awaited, and `finally` blocks that cannot run.
     warnings.simplefilter("ignore", RuntimeWarning)
     sys.unraisablehook = lambda _unraisable: None
     prepare_process()
@@ -113,14 +113,14 @@ def _prepare(removed: str) -> None:
                 _moments(name, number)
         remove(removed)
     _prepared.append(removed)
-    # No collection during a run: it would run the `finally` of crashed hosts. Afterwards only what is new.
+    # Disable the collector during a run, because it would run the `finally` of crashed hosts.
     gc.disable()
     gc.collect()
     gc.freeze()
 
 
 def _calm_of(name: str, *, small: bool) -> Calm:
-    """Of a scenario, whole or small."""
+    """Return the calm run of a scenario, whole or small."""
     if (name, small) not in _calms:
         scenario, start = SCENARIOS[name], None
         set_scale(small=small)
@@ -143,7 +143,7 @@ def _calm_run(scenario: Scenario, start: Saved | None) -> World:
 
 
 def _moments(name: str, number: int) -> list[Saved]:
-    """Those of one calm run, in which one message at a time is worked on, of a random queue."""
+    """Return the moments of one calm run, which processes one message at a time, from a random queue."""
     calm = _calm_of(name, small=True)
     if number not in calm.moments:
         set_scale(small=True)
@@ -166,7 +166,7 @@ def _start_of(run: Run) -> Saved | None:
     moments = _moments(name, draw.randrange(PREFIXES))
     if run.scenario.endswith(LAST):
         return moments[int((1 + draw.random()) / 2 * len(moments))]
-    return moments[int(max(draw.random(), draw.random()) * len(moments))]  # the later, the more often
+    return moments[int(max(draw.random(), draw.random()) * len(moments))]  # later moments are more likely
 
 
 def _plan_of(run: Run) -> Plan:
@@ -192,7 +192,7 @@ def run_one(run: Run, *, traced: bool = False) -> Outcome:
     calm, start = _calm_of(name, small=small), _start_of(run)
     set_scale(small=small)
     world = World(SCENARIOS[name], _plan_of(run), run.seed, start).run()
-    lines = world.trace.lines() if traced else []  # without the checks of the end
+    lines = world.trace.lines() if traced else []  # without the final checks
     calls = world.network.calls
     broken = broken_invariants(world, calm.end)
     outcome = Outcome(
@@ -216,7 +216,7 @@ def run_many(
     stop: bool = False,
     traced: bool = False,
 ) -> Iterator[Outcome]:
-    """The outcomes as they come. `done` is a file of runs that held: those come first, and are not repeated."""
+    """Yield the outcomes as runs end. Runs listed in the file `done` passed before and are not repeated."""
     known = _read_done(done)
     wanted = []
     for run in runs:
@@ -244,8 +244,8 @@ def _run_part(runs: Sequence[Run], *, traced: bool) -> list[Outcome]:
         started = time.process_time()
         outcome = run_one(run, traced=traced)
         let_go()
-        # What a run leaves is collected, and what is kept for the next ones is never looked at again. All of it
-        # is young: a collection of the other generations would only empty the free lists.
+        # Collect the garbage of a run, and freeze the rest. All of it is young, and collecting the other
+        # generations would only empty the free lists.
         gc.collect(0)
         gc.freeze()
         outcome.seconds = time.process_time() - started
@@ -264,7 +264,7 @@ def _line(outcome: Outcome) -> str:
 
 
 def _read_done(done: Path | None) -> dict[str, Outcome]:
-    """What held at this commit; a line that was broken off is none."""
+    """Return the runs that passed at this commit. An incomplete line does not count."""
     if done is None or not done.exists():
         return {}
     found = {}

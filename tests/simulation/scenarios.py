@@ -1,4 +1,4 @@
-"""What is done to the system in a run: archives come in, one is deleted, and so on, at random times."""
+"""Scenarios: what clients do to the system in a run, such as uploads and deletions, at random times."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -23,14 +23,14 @@ SOURCE = "lists"
 
 @dataclass(frozen=True)
 class Act:
-    """Something that a client asks a host for, again and again until it is answered."""
+    """A client's request to a host, repeated until it is answered."""
 
     name: str
     work: Callable[[Clients], Awaitable[Any]]
     earliest: float = 0.0
     latest: float = 2.0
     after_others: bool = (
-        False  # only when all others were answered: a client that repeats an upload restores it
+        False  # only after all others were answered, because a repeated upload restores an archive
     )
 
 
@@ -38,12 +38,12 @@ class Act:
 class Scenario:
     name: str
     acts: tuple[Act, ...]
-    archives: int  # how many there are in the end
-    before: tuple[Act, ...] = ()  # done once, without faults: every run begins after that
+    archives: int  # the number at the end
+    before: tuple[Act, ...] = ()  # runs once, without faults, before every run
     settings: dict[str, str] = field(default_factory=dict)
-    away: str = ""  # a service that is away: then no dead letter may stay, and no attempt is used up
+    away: str = ""  # a service that is away. No dead letter may stay, and no attempt is used up
     away_hours: float = 0.0
-    chores: tuple[str, ...] = ()  # of housekeeping, which runs every five minutes where there are some
+    chores: tuple[str, ...] = ()  # of housekeeping, which runs every five minutes if there are any
 
 
 def upload(
@@ -55,7 +55,7 @@ def upload(
     source: str = SOURCE,
     days_ago: float = 0.0,
 ) -> Act:
-    """`days_ago`: the archive arrived then, and is parsed only now."""
+    """Return the upload of an archive that arrived `days_ago` and is parsed now."""
 
     async def work(clients: Clients) -> None:
         runtime = clients.runtime
@@ -76,21 +76,21 @@ def delete(content: bytes, *, earliest: float, latest: float) -> Act:
         asked = await request_removal(
             clients, "archive", target, requested_by="simulation", now=clients.runtime.now()
         )
-        # Who repeats a request whose answer was lost may find the archive gone by its first one.
+        # A client that repeats a request with a lost answer may find the archive already deleted.
         if asked is None and await find_removal(clients.store, "archive", target) is None:
             raise LookupError(f"archive {target} is not there yet")
 
     return Act(f"delete {target}", work, earliest, latest, after_others=True)
 
 
-# All archives are of one list: threads of different lists cannot be merged.
+# All archives are of one list, because threads of different lists cannot be merged.
 
-# A mail that is in both archives, and one of the second that joins two threads of the first.
+# A message of both archives, and a message of the second that joins two threads of the first.
 FIRST = mailbox(mail(4), mail(9, [8]))
 SECOND = mailbox(mail(4), mail(8, [4]))
 OVERLAP = Scenario("overlap", (upload("alpha", FIRST), upload("beta", SECOND)), 2)
 
-# Two threads, and later the mail that the second one answers, which answers the first; while that one grows.
+# Two threads, and later the parent of the second, which answers the first. The first thread also grows.
 TWO_THREADS = mailbox(mail(1), mail(11, [20]))
 LATE_MERGE = Scenario(
     "late_merge",
@@ -99,7 +99,7 @@ LATE_MERGE = Scenario(
     before=(upload("two", TWO_THREADS),),
 )
 
-# A mail that comes late takes its answers out of the thread that they were in, and a copy of a mail conflicts.
+# A late message moves its answers to another thread, and a copy of a message conflicts.
 LATE_ANCESTOR = Scenario(
     "late_ancestor",
     (
@@ -111,7 +111,7 @@ LATE_ANCESTOR = Scenario(
     before=(upload("answers", mailbox(mail(1), mail(2, [1]), mail(31, [1, 30]))),),
 )
 
-# A thread gets a mail and loses it again within minutes, so that a summary which was outdated is current once more.
+# A thread gets a message and loses it within minutes, so that an outdated summary is current again.
 BACK = Scenario(
     "back",
     (
@@ -122,7 +122,7 @@ BACK = Scenario(
     3,
 )
 
-# One thread that grows, by archives that repeat what the ones before had.
+# One thread that grows, by archives that repeat the content of earlier ones.
 GROWTH = Scenario(
     "growth",
     (
@@ -133,7 +133,7 @@ GROWTH = Scenario(
     before=(upload("one", mailbox(mail(1))),),
 )
 
-# A mail gets another text twice: archives that arrived earlier are parsed later. Its thread gets another label.
+# A message gets another text twice, because older archives are parsed later. Its thread gets another label.
 LONG, SHORT = "I agree with all of it. " * 60, "I agree."
 REPLACED = Scenario(
     "replaced",
@@ -146,7 +146,7 @@ REPLACED = Scenario(
     before=(upload("late", mailbox(mail(2, [1], text=LONG))),),
 )
 
-# An archive is deleted; another one has one of its mails, and a third one answers the other.
+# An archive is deleted. A second archive has one of its messages, and a third answers the other one.
 STAYS, GOES = mailbox(mail(1), mail(3, [1])), mailbox(mail(1), mail(2, [1]))
 DELETION = Scenario(
     "deletion",
@@ -159,7 +159,7 @@ DELETION = Scenario(
     chores=("digests due", "removals silent"),
 )
 
-# The same while the archive that goes is still worked on.
+# The same, while the deleted archive is still being processed.
 DELETION_AT_ONCE = Scenario(
     "deletion_at_once",
     (upload("goes", GOES), delete(GOES, earliest=0.0, latest=6.0)),
@@ -169,7 +169,7 @@ DELETION_AT_ONCE = Scenario(
 )
 
 
-# An operator corrects what is said of a thread, while that thread becomes part of another one.
+# An operator corrects a thread while it is merged into another one.
 def correct_outcome(*, root: int, message: int, latest: float) -> Act:
     place = thread_id(f"<m{root}@example.org>", SOURCE)
     asked = CorrectionAsked(
@@ -193,7 +193,7 @@ CORRECTIONS = Scenario(
 )
 
 
-# One that has other settings than before: all is embedded anew while an archive comes in.
+# The app has new settings: everything is embedded again while an archive arrives.
 async def _reembed(clients: Clients) -> None:
     await reembed(clients, await embedder(clients))
 
@@ -217,7 +217,7 @@ WEBHOOKS = Scenario(
     chores=("deliveries overdue",),
 )
 
-# A digest is made again when a thread of its source, or about its draft, changes.
+# A digest is refreshed when a thread of its source or draft changes.
 DIGESTS = Scenario(
     "digests",
     (upload("lists", mailbox(mail(6, [1], text="I object to draft-foo-bar-01.")), latest=300.0),),
@@ -226,7 +226,7 @@ DIGESTS = Scenario(
     chores=("digests due",),
 )
 
-# Archives come in before, during and after an outage of each service.
+# Archives arrive before, during and after an outage of each service.
 OUTAGE_HOURS = {0.5: "", 1: "_1h", 4: "_4h", 24: "_24h"}
 OUTAGES = tuple(
     Scenario(

@@ -1,7 +1,7 @@
-"""The real SDKs of Cosmos DB, AI Search and Blob storage, over a transport in memory and on virtual time.
+"""The real SDKs of Cosmos DB, AI Search and Blob storage, over an in-memory transport and on virtual time.
 
-Slower than the seam below Store, Index and Blobs, and closer to the truth: requests are made, signed, retried
-and read by Microsoft's code. Service Bus speaks AMQP over a socket of its own, and stays as it is.
+This is slower than the replacement of Store, Index and Blobs, and more realistic: Microsoft's code builds,
+signs, retries and reads the requests. Service Bus is not covered, because AMQP needs its own socket.
 """
 
 import re
@@ -33,7 +33,7 @@ QUICK = {"retry_total": 2, "retry_backoff_factor": 0.2}
 
 
 class _RefusedError(Exception):
-    """Holds the answer of a service that refuses."""
+    """The answer of a service that refuses."""
 
     def __init__(self, response: Response) -> None:
         super().__init__(response.status)
@@ -51,11 +51,11 @@ def _refused(fault: Fault) -> Exception:
     return _RefusedError(Response(status, b'{"code": "Refused", "message": "by the simulation"}', headers))
 
 
-ERRORS = Errors(_broken, _refused, resends=False)  # whether to send again is the SDK's to decide
+ERRORS = Errors(_broken, _refused, resends=False)  # the SDK decides whether to resend
 
 
 class _Pieces:
-    """The content of an answer, as the SDKs read it piece by piece."""
+    """The content of an answer, which the SDKs read piece by piece."""
 
     def __init__(self, _pipeline: Any, response: Any, **_options: Any) -> None:
         self.response, self.content_length = response, len(response._content)
@@ -89,7 +89,7 @@ class _Answer(AsyncHttpResponseImpl):
         return bytes(self._content or b"")
 
     async def load_body(self) -> None:
-        """It is there."""
+        """Nothing to load."""
 
     async def close(self) -> None:
         self._is_closed = True
@@ -119,16 +119,16 @@ class MemoryTransport(AsyncHttpTransport[Any, Any]):
         return _Answer(request, answered)
 
     async def open(self) -> None:
-        """There is no connection."""
+        """Nothing to open."""
 
     async def close(self) -> None:
-        """There is no connection."""
+        """Nothing to close."""
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """There is no connection."""
+        """Nothing to close."""
 
 
 def _content(request: Any) -> bytes:
@@ -140,9 +140,6 @@ def _content(request: Any) -> bytes:
     return content.encode() if isinstance(content, str) else bytes(content)
 
 
-# Cosmos DB: the local one's own API
-
-
 def cosmos_client(network: Network, server: CosmosEngine) -> CosmosClient:
     def handle(request: Request) -> Response:
         answer = server.answer(request.method, request.target, request.headers, request.body)
@@ -152,8 +149,6 @@ def cosmos_client(network: Network, server: CosmosEngine) -> CosmosClient:
         "http://cosmos.example.org", credential=KEY, transport=MemoryTransport(network, "cosmos", handle)
     )
 
-
-# AI Search: its REST API over the simulated index
 
 _NAMED = re.compile(r"/(indexes|aliases)\('([^']+)'\)(/docs/search\.(index|post\.search))?$")
 
@@ -243,9 +238,6 @@ def _searched(server: SearchServer, index: SearchIndex, body: dict[str, Any]) ->
 
 def _json(status: int, body: Any) -> Response:
     return Response(status, orjson.dumps(body), [("Content-Type", "application/json")])
-
-
-# Blob storage: the requests that the app makes of small blobs
 
 
 def blob_client(network: Network, stored: dict[tuple[str, str], bytes]) -> BlobServiceClient:

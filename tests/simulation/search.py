@@ -1,6 +1,6 @@
-"""What shared.azure.search asks of azure-search-documents, on dictionaries, with delayed visibility.
+"""The part of azure-search-documents that shared.azure.search uses, on dictionaries, with delayed visibility.
 
-A stored document is there at once for the next merge, and visible to a search after the index delay.
+A stored document is available at once for the next merge. A search sees it after the index delay.
 """
 
 import re
@@ -137,7 +137,7 @@ class SimulatedSearch:
         return await self._network.call("search", operation, effect, ERRORS, about)
 
     async def close(self) -> None:
-        """There is no connection."""
+        """Nothing to close."""
 
 
 class _Results:
@@ -160,7 +160,7 @@ class _Results:
 
 
 def matcher(condition: str | None) -> Callable[[Document], bool]:
-    """Of the filters that the app makes: comparisons of texts, search.in and "the list or the field has it"."""
+    """Return a matcher for the app's filters: comparisons of texts, search.in and "the list or the field has it"."""
     if not condition:
         return lambda _document: True
     tests = [_among(*found) for found in _IN.findall(condition)]
@@ -227,7 +227,7 @@ class SimulatedSearchAdmin:
         return await self._network.call("search", operation, effect, ERRORS, about)
 
     async def close(self) -> None:
-        """There is no connection."""
+        """Nothing to close."""
 
 
 def _definition(index: SearchIndex) -> Any:

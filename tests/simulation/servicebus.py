@@ -1,4 +1,4 @@
-"""The engine of the local Service Bus on virtual time, without AMQP: senders, deliveries, settlement."""
+"""The engine of the local Service Bus on virtual time, without AMQP: sending, delivery and settlement."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -23,12 +23,12 @@ LOSE_LOCK_RATE = 0.15
 REORDER_RATE = 0.3
 REORDERED = 4
 BATCH_BYTES = 250_000
-DUPLICATE_WINDOW = 5 * 60 * 1000  # milliseconds: what the design counts on
+DUPLICATE_WINDOW = 5 * 60 * 1000  # milliseconds, as the design assumes
 
 
 @dataclass(frozen=True)
 class Content:
-    """What a receiver gets to see of a message."""
+    """The part of a message that a receiver sees."""
 
     body: bytes
     message_id: str
@@ -38,7 +38,7 @@ class Content:
 
 
 class Receiver(Protocol):
-    """A host, as far as the broker cares."""
+    """A host, as far as the broker needs it."""
 
     name: str
     alive: bool
@@ -70,15 +70,13 @@ class Broker:
         self.delivered = 0
         self._functions = sorted(functions)
         self.contents: dict[bytes, Content] = {}
-        self.direct: set[str] = set()  # message ids that were sent past the topic
+        self.direct: set[str] = set()  # ids of messages that were sent to a queue directly
         self.arrived: dict[tuple[str, str], dict[int, int]] = {}  # sequence numbers and times
         self.repeated: list[str] = []
         self._timer_at: int | None = None
         self._turn_is_due = False
-        # Where there is one, a message is delivered only when it says so, and one at a time.
+        # An optional gate: the broker then delivers one message at a time, if the gate allows it.
         self.may_deliver: Callable[[], bool] | None = None
-
-    # sending
 
     async def send(self, address: str, messages: Sequence[ServiceBusMessage]) -> None:
         entity = self.namespace.entity(address)
@@ -114,10 +112,8 @@ class Broker:
         found = self.contents.get(message.bare)
         if found is not None:
             return found
-        # The broker adds its reason to a dead letter: it is the same message all the same.
+        # The broker adds its reason to a dead letter, which is still the same message.
         return next(content for content in self.contents.values() if content.body in message.bare)
-
-    # delivering
 
     def changed(self) -> None:
         self.namespace.changes.clear_committed()
@@ -187,7 +183,7 @@ class Broker:
             self._loop.call_later(after, self._unlock, queue, token, fault, context=NOBODY)
 
     def _note_arrival(self, queue: Queue, message: Message, content: Content) -> None:
-        """By the topic an event reaches its stage once within the duplicate window, however often it is sent."""
+        """Record an arrival. An event reaches its stage only once within the duplicate window."""
         if content.message_id in self.direct:
             return
         arrived = self.arrived.setdefault((queue.path, content.message_id), {})
@@ -203,7 +199,7 @@ class Broker:
             self.changed()
 
     def forget_locks(self) -> None:
-        """A restart: the journal holds no locks, so every message that is worked on comes again."""
+        """Forget all locks, as a restart does, so that locked messages are delivered again."""
         for queue in self.namespace.queues.values():
             for token in list(queue.locked):
                 queue.release(token)
@@ -224,8 +220,6 @@ class Broker:
     async def call(self, operation: str, effect: Callable[[], Any], about: str) -> Any:
         return await self._network.call("bus", operation, effect, ERRORS, about)
 
-    # settling
-
     async def settle(self, queue: Queue, token: bytes, how: str) -> None:
         def effect() -> None:
             try:
@@ -236,8 +230,6 @@ class Broker:
                 self.changed()
 
         await self._network.call("bus", how, effect, ERRORS, queue.path)
-
-    # the end
 
     def is_idle(self) -> bool:
         waiting = [self.namespace.queues[name] for name in self._functions]
@@ -279,11 +271,11 @@ class _Sender:
         await self._broker.send(self._address, given)
 
     async def close(self) -> None:
-        """There is no connection."""
+        """Nothing to close."""
 
 
 class SimulatedBusClient:
-    """What shared.azure.servicebus.bus.Bus asks of ServiceBusClient."""
+    """The part of ServiceBusClient that shared.azure.servicebus.bus.Bus uses."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -301,7 +293,7 @@ class SimulatedBusClient:
         )
 
     async def close(self) -> None:
-        """There is no connection."""
+        """Nothing to close."""
 
 
 def utc(milliseconds: int) -> datetime:

@@ -1,4 +1,4 @@
-"""The simulation itself: the same seed is the same run, and what it is to find, it finds."""
+"""The simulation itself: the same seed gives the same run, and planted errors are found."""
 
 import asyncio
 import re
@@ -12,7 +12,7 @@ from tests.simulation.mutations import MUTATIONS
 from tests.simulation.runs import DEFAULT, LAST, LATER, scenario_of
 from tests.simulation.test_simulation import simulate
 
-pytestmark = pytest.mark.timeout(900)  # each starts processes of its own
+pytestmark = pytest.mark.timeout(900)  # each test starts its own processes
 
 LISTED = {
     "flag-before-vector", "complete-first", "version-unchecked", "no-todo", "no-current-summary-check",

@@ -1,4 +1,4 @@
-"""What happened, in order: kept as it is, and put into words only where somebody wants to read them."""
+"""A trace of events in order. Entries become text only when they are read."""
 
 
 class Trace:
@@ -6,7 +6,7 @@ class Trace:
         self._entries: list[tuple[object, ...]] = []
 
     def __call__(self, *entry: object) -> None:
-        """The time, and what happened then."""
+        """Record an event with its time."""
         self._entries.append(entry)
 
     def lines(self) -> list[str]:

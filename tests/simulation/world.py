@@ -1,4 +1,4 @@
-"""A run: services, hosts with the real Functions, a scenario, and faults; then calm, until all is quiet."""
+"""A run: services, hosts with the real Functions, a scenario and faults, and then a calm until all is quiet."""
 
 import asyncio
 from dataclasses import replace
@@ -22,7 +22,7 @@ from tests.support.cosmos_engine import container_definitions
 
 MODEL = "toy"
 SWEEP_SECONDS, HOUSEKEEPING_SECONDS = 900.0, 300.0
-FAULTS_END = 2 * 3600.0  # then the calm begins
+FAULTS_END = 2 * 3600.0  # the calm begins then
 DEADLINE = 48 * 3600.0
 FORGOTTEN_SECONDS = 600.0  # longer than the duplicate window
 FIRST_LOOK, LATER_LOOK = 20.0, 300.0
@@ -36,6 +36,7 @@ BASE_SETTINGS = {
     "EMBEDDING_MODEL": MODEL,
     "RETRY_JOB_STUCK_THRESHOLD_HOURS": "2",
 }
+# No fault causes these.
 BUGS = (
     "AttributeError",
     "NameError",
@@ -43,16 +44,16 @@ BUGS = (
     "KeyError",
     "ValueError",
     "NotImplementedError",
-)  # no fault leads to these
+)
 _servers: dict[bool, CosmosEngine | CosmosEngine.Quick] = {}
 
 
 class Rules:
-    """How a run goes that a mutation may change."""
+    """The parts of a run that a mutation may change."""
 
     sweeps = True
     config = CONFIG
-    quick = True  # of Cosmos DB: the engine of dictionaries
+    quick = True  # the engine of Cosmos DB on dictionaries
     through_sdks = False
 
 
@@ -67,7 +68,7 @@ class World:
         sequential: bool = False,
         moments: list[Saved] | None = None,
     ) -> None:
-        """`saved`: what an earlier run left, for this one to begin with. `moments` is given those of this one."""
+        """Create a run that starts from `saved`, an earlier run's state, and collects `moments`."""
         self.scenario, self.plan, self.seed = scenario, plan, seed
         self.is_rough = bool(plan.outages or plan.restarts or plan.lag or plan.slow_seconds > SLOW_SECONDS)
         self._sequential, self._moments = sequential, moments
@@ -94,9 +95,9 @@ class World:
         self.graves: list[Host] = []
         self.errors: dict[str, int] = {}
         self.missed = 0  # calls to a service that was away
-        # by a webhook: deliveries, and how often each came
+        # The deliveries that a webhook received, with their counts.
         self.received: dict[str, int] = dict(saved.received) if saved is not None else {}
-        # What the monitors remember.
+        # The monitors' records.
         self.violations: list[str] = []
         self.holders: dict[str, dict[int, Any]] = {}
         self.retried: dict[tuple[str, int], str] = {}
@@ -114,11 +115,11 @@ class World:
         return len(self._acts)
 
     def now(self) -> float:
-        """The services' clock."""
+        """Return the time of the services' clock."""
         return EPOCH + self.loop.time()
 
     def rows(self, container: str) -> list[dict[str, Any]]:
-        """Every document, past the network; read once when the run has ended."""
+        """Return every document without the network. After the end of the run each container is read once."""
         if self._rows is None:
             return self._stored(container)
         if container not in self._rows:
@@ -126,18 +127,18 @@ class World:
         return self._rows[container]
 
     def _stored(self, container: str) -> list[dict[str, Any]]:
-        """Without the entries beside threads, which `entries` has."""
+        """Return the documents without the entries of threads, which `entries` returns."""
         return [row for row in self.cosmos.rows(container) if "kind" not in row or container != "threads"]
 
     def entries(self, kind: str) -> list[dict[str, Any]]:
         return [row for row in self.cosmos.rows("threads") if row.get("kind") == kind]
 
     def elapsed(self) -> float:
-        """Seconds since this run began."""
+        """Return the seconds since this run began."""
         return self.loop.time() - self.started_at
 
     def save(self) -> Saved:
-        """What the next run may begin with, when the broker remembers nothing of this one."""
+        """Return a start for another run, at a time when the broker has forgotten this run."""
         for index in self.search.indexes.values():
             index.show_all()
         return self._saved(self.loop.time() + FORGOTTEN_SECONDS)
@@ -147,7 +148,7 @@ class World:
         return Saved(at, self.cosmos.save(), indexes, aliases, dict(self.blobs), dict(self.received), **more)
 
     def _note_moment(self) -> bool:
-        """Whether nobody is at work: then all that there is, is stored, and a run may begin with it."""
+        """Save a moment if no host is busy, because then all state is stored. Return whether it was saved."""
         hosts: list[Any] = self.broker.receivers
         if self._moments is None or self._acting or any(host.is_busy() for host in hosts):
             return False
@@ -160,8 +161,6 @@ class World:
         self.errors[text] = self.errors.get(text, 0) + 1
         if any(bug in text for bug in BUGS):
             self.violations.append(text)
-
-    # the run
 
     def run(self) -> "World":
         self.loop.run_until_complete(self._main())
@@ -256,17 +255,15 @@ class World:
         self.missed += down
         return down
 
-    # quiet
-
     def is_quiet(self) -> bool:
-        """Nothing is on its way, and nothing waits for the sweep."""
+        """Return whether nothing is in flight and nothing waits for the sweep."""
         hosts: list[Any] = self.broker.receivers
         if any(host.is_busy() or host.paused for host in hosts) or not self.broker.is_idle():
             return False
         return not self.unfinished()
 
     def unfinished(self) -> list[str]:
-        """What somebody still has to work on."""
+        """Return the work that is left."""
         found = [
             f"{container}/{document['id'][:12]} is {document['status']}, attempts {document['attemptCount']},"
             f" {document.get('lastError')}"
@@ -309,7 +306,7 @@ class World:
         return found
 
     def _alarms(self) -> list[str]:
-        """What would still ring: dead letters, and what the last sweep says."""
+        """Return the alarms that would still fire: dead letters, and the alarms of the last sweep."""
         found = [
             f"{len(letters)} dead letters of {name}" for name, letters in self.broker.dead_letters().items()
         ]
@@ -335,7 +332,7 @@ def _loaded(given: tuple[tuple[str, str], ...]) -> Settings:
 
 
 def let_go() -> None:
-    """Have the services forget the last run: what is frozen with them would never be collected."""
+    """Release the references of the services to the last run, because frozen objects are never collected."""
     for server in _servers.values():
         if isinstance(server, CosmosEngine.Quick):
             server.restart(None, None)

@@ -1,4 +1,4 @@
-"""Archives for the tests of parsing and chunking, and what they become."""
+"""Archives for the tests of parsing and chunking, and the documents that they become."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -40,7 +40,7 @@ MOVING = (
 def mail(
     number: int, *, parent: int | None = None, subject: str = "A draft", body: str = "", refs: bool = True
 ) -> bytes:
-    """A message of our own: from one of three people, a day after the one before it."""
+    """Build a message of one of three people, a day after the previous one."""
     person = ("Ada", "Bo", "Cy")[number % 3]
     lines = [
         f"From {person.lower()}@example.org Mon Jan  1 00:00:00 2024",
@@ -56,7 +56,7 @@ def mail(
 
 
 async def chunk_pending(place: "MailIn") -> list[Event[Any]]:
-    """Chunk messages that got another label. Their events are those of the topic, or the sweep's."""
+    """Chunk messages with new labels. Their events come from the topic or from the sweep."""
     prepared = list[Event[Any]]()
     for message in await place.stored("messages"):
         if message["status"] == "pending":
@@ -112,7 +112,7 @@ class MailIn:
         return event_of(ingested(archive), session=session.tokens())
 
     async def run(self, stage: Stage[Any], event: Event[Any]) -> list[Event[Any]]:
-        """The stage's work on the event; what it announces."""
+        """Run the stage on the event, and return the announced events."""
         work = StageContext(
             self.clients, Session(event.session), event.attempt, Runtime(now=lambda: self.now)
         )
@@ -125,16 +125,16 @@ class MailIn:
     async def take_in(
         self, content: bytes, name: str = "list", *, arrived: datetime = NOW
     ) -> list[Event[Any]]:
-        """From an archive to its chunks; what chunking announces."""
+        """Process an archive up to its chunks, and return the events of chunking."""
         prepared = []
         for parsed in await self.run(PARSING, await self.ingest(content, name, arrived=arrived)):
             prepared += await self.run(CHUNKING, parsed)
         return prepared
 
     async def stored(self, container: str, *without: str) -> list[dict[str, Any]]:
-        """Everything in a container, without what has to differ from run to run.
+        """Return everything in a container, without the fields that differ from run to run.
 
-        `entries` has what stands beside the threads: ids, subjects, todos and so on.
+        `entries` has the documents that belong to threads: ids, subjects, todos and so on.
         """
         name, condition = ("threads", f"NOT ({NO_ENTRY})") if container == "entries" else (container, "true")
         condition = NO_ENTRY if container == "threads" else condition
@@ -146,7 +146,7 @@ class MailIn:
 
 @asynccontextmanager
 async def mail_in(cloud: AppCloud, bus: RunningService, **settings: str) -> AsyncIterator[MailIn]:
-    """A place with a database of its own."""
+    """Open a place with a database of its own."""
     async with bench(cloud.settings(bus, **settings)) as place:
         await place.clients.blobs.ensure_container(ARCHIVES_CONTAINER)
         yield MailIn(place)

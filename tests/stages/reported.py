@@ -1,4 +1,4 @@
-"""Threads that went through all stages up to their reports, on the local cloud; the bus is real."""
+"""Threads that are processed up to their reports, on the local cloud, with the real bus."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from tests.stages.mail_in import MailIn, chunk_pending
 
 
 class ReportedThreads:
-    """Runs what is asked for on the queue of summarization, and reports it."""
+    """Summarizes the requests on the queue of summarization, and reports the summaries."""
 
     def __init__(self, mail_in: MailIn) -> None:
         self.mail_in = mail_in
@@ -26,7 +26,7 @@ class ReportedThreads:
         self._sources: dict[int, str] = {}
 
     def id_of(self, number: int) -> str:
-        """The Message-ID of mail `number`, under this test's own domain: the broker drops repeats."""
+        """Return the Message-ID of message `number`, under this test's own domain, because the broker drops repeats."""
         return f"<m{number}@{self.mail_in.place.tag}.org>"
 
     def thread_id(self, number: int) -> str:
@@ -39,7 +39,7 @@ class ReportedThreads:
         return f"{person}@{self.mail_in.place.tag}.org"
 
     async def take_in(self, *mails: bytes, name: str = "list") -> None:
-        """Until the chunks are settled; nobody has asked for summaries yet."""
+        """Process messages up to settled chunks. No summary is requested yet."""
         self._sources |= {
             int(found): name for found in re.findall(rb"\nMessage-ID: <m(\d+)@", b"".join(mails))
         }
@@ -53,7 +53,7 @@ class ReportedThreads:
             await self.store.patch_all(Chunk, patches, Session(event.session))
 
     async def pass_labels_on(self) -> None:
-        """From messages that got another thread to their chunks; then their threads may be asked for."""
+        """Pass the labels of moved messages on to their chunks, and request the summaries of their threads."""
         prepared = await chunk_pending(self.mail_in)
         await self._settle(prepared)
         for thread in sorted({thread for event in prepared for thread in event.data.thread_ids}):
@@ -64,7 +64,7 @@ class ReportedThreads:
             assert await request_summary(self.clients, self.thread_id(number), Session())
 
     async def work_off(self, expected: int) -> int:
-        """Summarise and report what was asked for; how many that were."""
+        """Summarize and report all requests, and return their number."""
         requested = await self.mail_in.place.take_all("summarization", expected)
         for event in requested:
             self.mail_in.now += timedelta(seconds=1)  # the latest summary is the current one

@@ -1,6 +1,6 @@
-"""The attacks that once worked, through the stages on the local cloud, each with its honest twin.
+"""Attacks that once succeeded, run through the stages on the local cloud, each with its honest twin.
 
-The honest twin's report is the same, byte for byte, apart from the flag.
+The report of the honest twin is the same, byte for byte, except for the flag.
 """
 
 import io
@@ -49,7 +49,7 @@ OF_OLD = (
     "hidden text",
 )
 ARRIVED = NOW + timedelta(days=60)
-"""After the mails: a date that is later than the archive is none."""
+"""After the messages, because a date later than the archive counts as no date."""
 MOVING = (
     "summary_number",
     "published_at",
@@ -66,7 +66,7 @@ MOVING = (
 
 
 async def reported(cloud: AppCloud, bus: RunningService, attack: Attack | None) -> dict[str, dict[str, Any]]:
-    """The current reports of the list's threads, with their summaries, by thread."""
+    """Return the current reports of the list's threads, with their summaries, by thread."""
     async with mail_in(cloud, bus) as place:
         await take_in(place, attack)
         return await current(place)
@@ -114,13 +114,13 @@ TWINS: dict[str, bytes] = {
     ),
     "hidden text": forged("h1", "<p>Hello.</p>", content_type=HTML),
 }
-"""The same mails without what makes them attacks; of the others the honest twin has nothing at all."""
+"""The same messages without the attack. The twins of other attacks have no added message."""
 ADDRESSES = ("participants", "person_ids")
-"""Addresses as the mails' headers have them: twenty for who writes twenty. Nobody is counted by them."""
+"""Addresses from the messages' headers: twenty for a writer of twenty. They are not counted as people."""
 
 
 def without_flags(report: dict[str, Any]) -> dict[str, Any]:
-    """Apart from flags and marks, and from the sentences that say them, which stand in lines of their own."""
+    """Remove flags and marks, and the sentences that state them, which are separate lines."""
     lines = [line for line in report["content"].splitlines() if not line.startswith("*")]
     reading = without_marks(report["reading"])
     return {**report, "flags": {}, "reading": reading, "content": [line for line in lines if line]}
@@ -133,7 +133,7 @@ def without_marks(stored: Any) -> Any:
 
 
 def comparable(report: dict[str, Any], name: str) -> str:
-    """Its bytes, apart from flags and marks. The outsider's words are shown as theirs: other words, as long."""
+    """Return the report's bytes without flags and marks, with the outsider's words replaced by the twin's."""
     kept = without_flags(report)
     if name == "twenty plus-addresses":
         kept = {key: value for key, value in kept.items() if key not in ADDRESSES}
@@ -193,7 +193,7 @@ async def test_the_original_bytes_of_every_message_can_be_had_again(
 async def test_a_mail_of_another_list_is_shown_in_the_thread_that_it_answers_and_not_counted(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
-    """Whichever list's archive comes first; a cross-post of the thread's own mail is no answer of others."""
+    """A cross-post of the thread's own message does not count either."""
     honest = await reported(cloud, bus_service, None)
     answer = forged("there", SUPPORTS, sender=PEOPLE["eve"], refs=["call", "m-ann"])
     cross_posted = HONEST[HONEST.index(b"From x@example", 10) :].split(b"From x@example ")[1]

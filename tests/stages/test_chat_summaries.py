@@ -1,4 +1,4 @@
-"""Summaries by a chat model through the stage, on the local cloud, with an endpoint that we script."""
+"""Summaries by a chat model through the stage, on the local cloud, with a scripted endpoint."""
 
 import asyncio
 import json
@@ -60,7 +60,7 @@ def no_faults_left(cloud: AppCloud) -> Iterator[None]:
 async def asking(
     cloud: AppCloud, bus: RunningService, answer: Answer, **settings: str
 ) -> AsyncIterator[tuple[MailIn, ChatEndpointServer]]:
-    """A place whose summaries come from an endpoint that answers like this."""
+    """Open a place whose summaries come from an endpoint with these answers."""
     async with serving(answer) as endpoint:
         chat = {
             "SUMMARY_BACKEND": "openai",
@@ -196,7 +196,7 @@ async def test_a_model_that_lies_gets_no_invented_quote_stored_or_shown(
         assert summary.reading.model is not None
         assert len(summary.reading.model.refused) >= len(LIES)
         assert ("Embedded devices are left out." in everything) == honest_beside
-        assert "I object" in summary.content_markdown  # what the model kept silent about
+        assert "I object" in summary.content_markdown  # the model left this out
 
 
 async def test_throttling_is_waited_out_as_long_as_the_endpoint_asks(
@@ -219,7 +219,7 @@ async def test_throttling_is_waited_out_as_long_as_the_endpoint_asks(
         assert 4.0 <= seconds < 4.0 + 15.0
         async with place.clients.bus.queue_sender(SUMMARIZATION.name) as sender:
             await sender.cancel_scheduled_messages(waiting.sequence_number or 0)
-        # Delivered before its time, to another worker: this one asks nothing for four seconds.
+        # An early delivery to another worker, which makes no call for four seconds.
         another = await Clients.connect(place.clients.settings)
         try:
             runner = StageRunner(SUMMARIZATION, another, Runtime(sleep=place.place.sleep))

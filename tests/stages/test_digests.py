@@ -26,7 +26,7 @@ from tests.support.cloud import AppCloud
 from tests.support.events import event_of
 from tests.support.services import RunningService
 
-# 1 January 2024 was a Monday: messages 0 to 6 are of its first week, 7 to 13 of its second.
+# 1 January 2024 was a Monday: messages 0 to 6 are in its first week, 7 to 13 in its second.
 AGREED = [
     mail(0, subject="Adopt draft-ietf-tls-esni-18", body="I propose that we adopt draft-ietf-tls-esni-18."),
     mail(1, parent=0, body="I support adoption of draft-ietf-tls-esni."),
@@ -41,12 +41,12 @@ FIRST, SECOND, MONTH = "weekly:list:2024-W01", "weekly:list:2024-W02", "consensu
 
 
 async def take_in(place: MailIn, *mails: bytes) -> None:
-    """Under addresses of this test's own: the broker drops what another test has announced before."""
+    """Process messages under this test's own addresses, because the broker drops repeated events."""
     await place.take_in(b"".join(mails).replace(b"@example.org", f"@{place.place.tag}.org".encode()))
 
 
 async def report_all(place: MailIn, version: str = "v1") -> list[Event[Any]]:
-    """Summaries and reports of all threads; the events that reporting got."""
+    """Summarize and report all threads, and return the events that reporting received."""
     threads = [thread["id"] for thread in await place.stored("threads") if thread["merged_into"] is None]
     events = []
     for thread in threads:
@@ -66,7 +66,7 @@ async def report_all(place: MailIn, version: str = "v1") -> list[Event[Any]]:
 
 
 async def make(place: MailIn) -> list[str]:
-    """As the timer does; and the reports of what it made."""
+    """Refresh digests as the timer does, and report them."""
     made = await refresh_due(place.clients, place.now)
     for named in await place.stored("digests"):
         if named["scope"] in made and named["summary_id"]:
@@ -111,7 +111,7 @@ async def test_threads_become_digests_of_weeks_months_and_drafts_with_verified_c
         assert decided[0].outcome
         assert decided[0].outcome.sentence.removesuffix(".") in week.content_markdown.replace("\\", "")
         month = await digest(place, MONTH)
-        assert "Lunch" not in month.content_markdown  # nobody took a stance on it
+        assert "Lunch" not in month.content_markdown  # no position was taken on it
         draft = await digest(place, "draft:draft-ietf-tls-esni")
         assert (draft.summary_type, len(draft.thread_ids)) == ("draft-focused", 1)
         assert "registry" not in draft.content_markdown
@@ -143,7 +143,7 @@ async def test_however_often_events_come_a_digest_is_made_once_a_content(
             await place.run(REPORTING, event)
         place.now += timedelta(minutes=5)
         again = await refresh_due(place.clients, place.now)
-        assert len(again) == len(touched)  # made again, and found to be the same
+        assert len(again) == len(touched)  # refreshed without a change
         assert await refresh_due(place.clients, place.now) == []
         assert await place.stored("summaries") == before
 
@@ -196,7 +196,7 @@ async def test_news_that_come_while_a_digest_is_made_have_it_made_again(
         published = place.clients.bus.publish
 
         async def publish_late(events: Any) -> None:
-            await place.run(REPORTING, event)  # the thread has news while its digest is on its way
+            await place.run(REPORTING, event)  # the thread changes while its digest is in flight
             await published(events)
 
         monkeypatch.setattr(place.clients.bus, "publish", publish_late)
@@ -212,7 +212,7 @@ async def test_a_digest_whose_report_does_not_come_is_announced_again_a_few_time
     async with mail_in(cloud, bus_service) as place:
         await take_in(place, *LATER)
         await report_all(place)
-        now = datetime.now(UTC)  # the service's own clock says when the digest was written last
+        now = datetime.now(UTC)  # the service's own clock says when the digest was last written
         assert SECOND in await refresh_due(place.clients, now)
         assert await refresh_due(place.clients, now) == []
         settings = place.clients.settings
@@ -277,7 +277,7 @@ async def test_a_digest_that_has_lost_its_threads_has_no_report(
 async def test_a_digest_whose_summary_was_deleted_is_announced_under_another_number(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
-    """The topic drops the number that it has seen."""
+    """The topic drops a number that it has seen."""
     async with mail_in(cloud, bus_service) as place:
         await take_in(place, *LATER)
         await report_all(place)

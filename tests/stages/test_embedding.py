@@ -1,4 +1,4 @@
-"""From chunks to vectors and threads that are ready, on the local cloud with the real encoder."""
+"""From chunks to vectors and ready threads, on the local cloud with the real encoder."""
 
 from collections.abc import AsyncIterator
 
@@ -43,7 +43,7 @@ SECOND = mail(4, subject="Lunch", body="Where do we eat on Tuesday?")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def encoder() -> AsyncIterator[Embedder]:
-    """One encoder for the module: starting it takes seconds."""
+    """One encoder for the module, because its start takes seconds."""
     started = await open_embedder(load_settings(LOCAL))
     yield started
     await started.close()
@@ -56,7 +56,7 @@ async def through(place: MailIn, content: bytes) -> list[Event[EmbeddingsGenerat
 
 
 async def ready_index(place: MailIn, encoder: Embedder) -> None:
-    """In place of the toy's: nothing is in it, so it is made anew."""
+    """Replace the toy's empty index."""
     place.clients.resources.give(EMBEDDER, encoder)
     await place.clients.index.versions.ensure(DEFAULT_DIMENSION)
 
@@ -186,7 +186,7 @@ async def test_a_chunk_that_is_given_up_does_not_hold_its_thread_back(
         await place.clients.store.patch(Chunk, Patch(poison, set=given_up), Session())
         event, told = await place.run(EMBEDDING, prepared)
         assert poison in event.data.chunk_ids
-        assert told.data.chunk_ids == [poison]  # an earlier delivery may have broken off before it said so
+        assert told.data.chunk_ids == [poison]  # an earlier delivery may have ended before it reported this
         (request,) = await place.run(ORCHESTRATION, event)
         assert request.data.thread_ids == [ROOT]
         assert await indexed(place.clients.index, poison) is None

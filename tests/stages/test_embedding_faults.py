@@ -1,4 +1,4 @@
-"""The embedding stage when something fails: the end is that of a calm run, except for the poison itself."""
+"""The embedding stage under faults ends like a calm run, except for chunks that can never be embedded."""
 
 import asyncio
 import itertools
@@ -45,7 +45,7 @@ HANG_SECONDS = 1.0
 
 @dataclass
 class Place:
-    """One test's place, and the journal of its encoder: a line a batch."""
+    """A test's place, and the journal of its encoder: one line for each batch."""
 
     mail: MailIn
     journal: Path
@@ -55,7 +55,7 @@ class Place:
         return [line.split("|") for line in lines]
 
     async def prepared(self, *bodies: str) -> Event[Any]:
-        """Chunks of mails with these bodies, all of one thread; what chunking announces."""
+        """Store chunks of messages with these bodies, in one thread, and return the event of chunking."""
         first = next(NUMBERS)
         content = b"".join(
             mail(first * 100 + at, parent=first * 100 if at else None, subject=f"S{first}", body=body)
@@ -73,7 +73,7 @@ class Place:
 
     def runner(self) -> StageRunner[Any]:
         async def at_once(_seconds: float) -> None:
-            """What the waits are, the runner's own tests say."""
+            """Do not wait. The runner's own tests cover the waits."""
 
         return StageRunner(EMBEDDING, self.mail.clients, Runtime(sleep=at_once))
 
@@ -155,7 +155,7 @@ async def test_when_a_write_fails_only_the_write_is_repeated(
     service = cloud.search if failing == "index" else cloud.cosmos
     operation = "docs.index" if failing == "index" else "docs.batch"
     Faults(service).plan({"operation": operation, "kind": "status", "times": None, "args": {"status": 503}})
-    with pytest.raises(Exception):  # noqa: B017, PT011 - whatever the SDK raises
+    with pytest.raises(Exception):  # noqa: B017, PT011 - any error of the SDK
         await place.mail.run(EMBEDDING, event)
     assert Faults(service).hits
     Faults(service).plan()
@@ -185,7 +185,7 @@ async def test_a_chunk_that_the_index_refuses_is_given_up_alone(
     assert [line for line in said if line.startswith(f"embedding gave 1 chunks up, among them {poison}")]
     (record,) = await place.mail.stored("failures")
     assert (record["abandoned_reason"], record["stage"]) == ("chunks_given_up", "embedding")
-    assert not await record_failure(failed, place.mail.clients.store)  # the ledger finds it on record
+    assert not await record_failure(failed, place.mail.clients.store)  # the ledger finds it recorded
     assert len(await place.mail.stored("failures")) == 1
     chunks = await place.chunks()
     assert {text: event["status"] for text, event in chunks.items()} == {
@@ -213,7 +213,7 @@ async def test_an_index_that_refuses_everything_condemns_no_chunk(place: Place, 
 async def test_an_index_for_other_vectors_condemns_no_chunk(place: Place) -> None:
     event = await place.prepared("one two")
     versions = place.mail.clients.index.versions
-    await versions.ensure(8)  # nothing is in it yet: it is made anew
+    await versions.ensure(8)  # it is empty and is created again
     with pytest.raises(IndexMismatchError, match=r"takes vectors of 8 numbers, the model gives 4"):
         await place.mail.run(EMBEDDING, event)
     assert {chunk["status"] for chunk in (await place.chunks()).values()} == {"pending"}
@@ -242,7 +242,7 @@ async def test_workers_on_the_same_event_and_events_in_any_order_make_one_vector
     events = [await place.prepared("one", "two two"), await place.prepared("three three three")]
 
     async def repeating(event: Event[Any]) -> list[Event[Any]]:
-        """As the runner repeats a stage whose chunk another worker has just flagged."""
+        """Repeat the stage like the runner when another worker has just flagged its chunk."""
         while True:
             with suppress(ConflictError):
                 return await place.mail.run(EMBEDDING, event)
@@ -273,7 +273,7 @@ async def test_a_message_that_gets_another_text_while_it_is_embedded_ends_with_t
         encoded = await encode(*given)
         monkeypatch.setattr(embedding, "_encode", encode)
         (other,) = await place.mail.take_in(first)
-        await place.mail.run(EMBEDDING, other)  # and the other event is faster
+        await place.mail.run(EMBEDDING, other)  # the other event is faster
         return encoded
 
     monkeypatch.setattr(embedding, "_encode", replaced_meanwhile)
@@ -300,7 +300,7 @@ STEPS = [
 async def _through_faults(
     place: Place, services: dict[str, RunningService], step: tuple[str, str], skip: int, times: int
 ) -> int:
-    """Run the stage as the host does while one step fails; which attempt of the sweep's was done."""
+    """Run the stage as the host does while one step fails. Return the sweep's attempt that succeeded."""
     event = await place.prepared("one two", "three", "four four four four")
     name, operation = step
     kind: dict[str, Any] = (

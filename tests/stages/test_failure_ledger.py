@@ -1,4 +1,4 @@
-"""The failure ledger names the event that failed, not the one that tells of it."""
+"""The failure ledger names the failed event, not the event that reports the failure."""
 
 from datetime import UTC, datetime
 

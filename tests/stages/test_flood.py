@@ -1,4 +1,4 @@
-"""An archive of thousands of short replies to one mail, which anybody can send, goes through parsing."""
+"""Thousands of short replies to one message, which anyone can send, are parsed."""
 
 import pytest
 
@@ -15,7 +15,7 @@ REPLIES = 15_000
 async def test_fifteen_thousand_replies_to_one_mail_are_stored(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
-    """Without a limit the thread's document is larger than Cosmos DB stores, and the archive fails."""
+    """Without a limit the thread's document exceeds the maximum of Cosmos DB, and the archive fails."""
     content = mail(0) + b"".join(mail(number, parent=0, body="+1") for number in range(1, REPLIES + 1))
     async with mail_in(cloud, bus_service) as place:
         await place.run(PARSING, await place.ingest(content))

@@ -1,4 +1,4 @@
-"""When a thread's summary is asked for: once a version, after a quiet period, whoever races or breaks off."""
+"""A thread's summary is requested once for each version, after a quiet period, despite races and crashes."""
 
 import asyncio
 import time
@@ -32,7 +32,7 @@ from tests.support.services import RunningService
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 ROOT = thread_id("<m0@example.org>", "list")
 QUIET = 30.0
-HALF_AN_HOUR = 30 * 60  # how long a claim holds
+HALF_AN_HOUR = 30 * 60  # the duration of a claim
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -43,7 +43,7 @@ async def place(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[M
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def hasty(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[MailIn]:
-    """Without a quiet period."""
+    """A place without a quiet period."""
     async with mail_in(cloud, bus_service) as ready:
         yield ready
 
@@ -51,7 +51,7 @@ async def hasty(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[M
 async def embedded(
     place: MailIn, content: bytes, arrived: datetime = NOW
 ) -> list[Event[EmbeddingsGenerated]]:
-    """The archive's chunks, settled as embedding leaves them, and what it announces."""
+    """Settle the archive's chunks as embedding does, and return its events."""
     return [await settle(place, prepared) for prepared in await place.take_in(content, arrived=arrived)]
 
 
@@ -86,7 +86,7 @@ async def handle(place: MailIn, event: Event[Any], *, after: float = 0.0, note: 
 
 
 def asked(outcomes: Sequence[StageResult]) -> list[tuple[str, str]]:
-    """Which versions of which threads were asked for."""
+    """Return the requested versions, by thread."""
     requests = [event for outcome in outcomes for event in outcome.announce]
     assert all(isinstance(request, SummarizationRequested) for request in requests)
     return [(request.thread_ids[0], request.content_hashes[0]) for request in requests]  # type: ignore[attr-defined]
@@ -202,7 +202,7 @@ async def test_a_store_that_fails_at_any_step_leads_to_one_request_in_the_end(
         Faults(cloud.cosmos).plan({**fault, "args": {"status": 400}})
         try:
             outcomes.append(await handle(hasty, event))
-        except Exception:  # noqa: BLE001 - whatever the SDK raises
+        except Exception:  # noqa: BLE001 - any error of the SDK
             assert Faults(cloud.cosmos).hits
         finally:
             Faults(cloud.cosmos).plan()
@@ -213,7 +213,7 @@ async def test_a_store_that_fails_at_any_step_leads_to_one_request_in_the_end(
 
 
 async def test_a_thread_that_was_done_or_given_up_is_open_again_with_another_version(hasty: MailIn) -> None:
-    """Else nobody would ask for its summary again where making it fails."""
+    """Otherwise a thread whose summary failed would get no further summary."""
     for number, status in enumerate(("processed", "failed_max_retries")):
         (event,) = await embedded(hasty, mail(number, parent=number - 1 if number else None))
         ended = {"status": status, "attemptCount": 5, "lastError": "X: no"}
@@ -222,7 +222,7 @@ async def test_a_thread_that_was_done_or_given_up_is_open_again_with_another_ver
         stored = await hasty.clients.store.read(Thread, ROOT, Session())
         assert (stored.status, stored.attemptCount, stored.lastError) == ("pending", 0, None)
         await hasty.clients.store.patch(Thread, Patch(ROOT, set=ended), Session())
-        await handle(hasty, event)  # it comes again, and the summary was faster
+        await handle(hasty, event)  # the event is delivered again, and the summary was faster
         stored = await hasty.clients.store.read(Thread, ROOT, Session())
         assert (stored.status, stored.attemptCount) == (status, 5)
 
@@ -269,9 +269,10 @@ async def test_the_recheck_comes_by_the_broker_when_the_quiet_period_is_over(
 
 async def test_when_the_attempts_are_used_up_the_failure_is_told(hasty: MailIn, cloud: AppCloud) -> None:
     (event,) = await embedded(hasty, mail(0))
+    # A conflict, which no outage explains.
     Faults(cloud.cosmos).plan(
         {"operation": "docs.query", "kind": "status", "times": None, "args": {"status": 449}}
-    )  # a conflict, which no outage explains
+    )
     runner = StageRunner(ORCHESTRATION, hasty.clients, Runtime(sleep=hasty.place.sleep))
     try:
         with pytest.raises(StageFailedError):

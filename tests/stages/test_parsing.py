@@ -55,7 +55,7 @@ SPLIT = b"".join(
     )
     for number in (21, 22)
 )
-"""Two answers to a mail that is not there yet; until then they belong to the first thread."""
+"""Two answers to a missing message. Until it arrives they belong to the first thread."""
 
 
 @pytest.fixture(autouse=True)
@@ -148,7 +148,7 @@ async def documents_of(place: MailIn, *, archives: bool) -> dict[str, Any]:
 
 
 async def describe_all(place: MailIn) -> None:
-    """As orchestration does when a thread is ready."""
+    """Describe threads as orchestration does when they are ready."""
     store = place.clients.store
     threads = [await store.read(Thread, row["id"], Session()) for row in await place.stored("threads")]
     ready = [ReadyThread(thread, "") for thread in threads if thread.inexact]
@@ -156,7 +156,7 @@ async def describe_all(place: MailIn) -> None:
 
 
 def signposts_apart(documents: dict[str, Any]) -> dict[str, Any]:
-    """Threads that came and went on the way are signposts, which another order does not leave."""
+    """Remove the redirects of merged threads, because another order leaves others."""
     return {
         **documents,
         "threads": [thread for thread in documents["threads"] if thread["merged_into"] is None],
@@ -200,7 +200,7 @@ def at(number: int) -> datetime:
 async def test_of_mails_with_one_id_the_first_of_the_list_is_the_message_whatever_is_parsed_first(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
-    """The archives came to the source in one order; they are parsed in another."""
+    """The archives arrived in one order and are parsed in another."""
     archives = [CHAIN[0] + VARIANTS[0], VARIANTS[1] + VARIANTS[2], VARIANTS[3] + CHAIN[2], VARIANTS[2]]
     results = []
     for seed in range(4):
@@ -216,7 +216,7 @@ async def test_of_mails_with_one_id_the_first_of_the_list_is_the_message_whateve
     )
     assert message["body_raw"].startswith("Paragraph 0")
     assert (message["copies"][0]["archive_id"], len(message["copies"])) == (archive_of(archives[0]).id, 5)
-    assert message["conflicts"] == 2  # the list's tag and footer are none
+    assert message["conflicts"] == 2  # the list's tag and footer do not count
 
 
 async def test_a_copy_with_an_earlier_date_and_other_references_changes_nothing_but_the_flag(
@@ -318,7 +318,7 @@ async def test_a_late_ancestor_takes_its_answers_to_its_own_thread_with_all_they
         assert {chunk["id"]: chunk["thread_id"] for chunk in chunks} == {
             chunk["id"]: messages[chunk["message_id"]] for chunk in chunks
         }
-        # Those with a vector are pending and announced: embedding passes the label on to the index.
+        # Chunks with a vector are pending and announced, so that embedding passes the label on to the index.
         moved = {id_ for id_ in places if messages_of[id_] in ("<m21@example.org>", "<m22@example.org>")}
         assert {chunk["id"] for chunk in chunks if chunk["status"] == "pending"} >= moved
         assert {id_ for event in prepared for id_ in event.data.chunk_ids} >= moved
@@ -328,14 +328,14 @@ async def test_a_late_ancestor_takes_its_answers_to_its_own_thread_with_all_they
             "ada@example.org",
             "bo@example.org",
         ]
-        # Both are announced: the thread that lost messages has to be read again, too.
+        # Both threads are announced, because the thread that lost messages has to be read again, too.
         assert {thread for event in parsed for thread in event.data.thread_ids} == {ROOT, late}
 
 
 async def test_a_thread_that_became_another_is_one_again_when_a_mail_claims_its_root(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
-    """m0 is never there: m21 waits in its thread for m20, and m23 knows nothing but m0."""
+    """m0 never arrives: m21 waits in its thread for m20, and m23 names only m0."""
     claims = mail(23, parent=0, subject="Of the first")
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(SPLIT)
@@ -429,7 +429,7 @@ async def test_a_late_parent_merges_threads_and_everything_follows(
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
         child = mail(9, parent=8, subject="The first of all")
-        # Two threads that do not know of each other, until the mail comes that links them.
+        # Two unrelated threads, until a message links them.
         await place.take_in(CHAIN[0] + CHAIN[1])
         events = await place.take_in(child)
         old = thread_id("<m8@example.org>", "list")
@@ -452,7 +452,7 @@ async def test_a_late_parent_merges_threads_and_everything_follows(
 async def test_a_message_that_comes_again_with_what_merges_its_thread_keeps_both_archives(
     cloud: AppCloud, bus_service: RunningService, number: int
 ) -> None:
-    # Its parent, which nobody has yet, names another thread.
+    # Its missing parent names another thread.
     alone = mail(number, parent=90 + number, subject=f"Matter {number}")
     linking = mail(90 + number, parent=0, subject="Both")
     async with mail_in(cloud, bus_service) as place:
@@ -528,7 +528,7 @@ CalmEnds = dict[tuple[bytes, ...], dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def calm_ends() -> CalmEnds:
-    """What undisturbed runs end with: computed once, compared at every step."""
+    """The end states of undisturbed runs, computed once and compared at every step."""
     return {}
 
 
@@ -573,7 +573,7 @@ async def test_a_first_parse_that_breaks_off_at_any_write_is_mended_by_the_next_
     calm_ends: CalmEnds,
     step: int,
 ) -> None:
-    """Nothing is known yet, and before the archive is tried again another one reaches into its threads."""
+    """Nothing is stored yet, and another archive changes its threads before the retry."""
     first, second = CHAIN[1] + CHAIN[3] + CHAIN[4], CHAIN[0] + mail(5, parent=3, subject="Re: A draft")
     expected = signposts_apart(await calm_end(cloud, bus_service, calm_ends, second, first))
     async with mail_in(cloud, bus_service) as place:
@@ -591,7 +591,7 @@ async def break_off(place: MailIn, cloud: AppCloud, event: Event[Any], *, after:
     Faults(cloud.cosmos).plan(fault)
     try:
         await place.run(PARSING, event)
-    except Exception:  # noqa: BLE001 - it broke off, as planned; a late step may not have been reached
+    except Exception:  # noqa: BLE001 - the planned error, unless the step was not reached
         Faults(cloud.cosmos).plan()
     Faults(cloud.cosmos).plan()
 
@@ -666,7 +666,7 @@ async def test_a_message_that_is_nowhere_is_a_race(cloud: AppCloud, bus_service:
 
 
 async def _parsed_of(place: MailIn) -> tuple[set[str], list[Archive]]:
-    """The texts that are stored, and the archives that nobody has asked to delete."""
+    """Return the stored texts, and the archives that are not being deleted."""
     found = await place.clients.store.query_documents(Archive, EVERY_ARCHIVE, Session())
     replaced = {row["target"] for row in await place.stored("removals") if row["replaced"]}
     assert {archive.id for archive in found if archive.removing} == replaced
@@ -678,7 +678,7 @@ async def _parsed_of(place: MailIn) -> tuple[set[str], list[Archive]]:
 async def test_an_archive_with_mail_that_may_not_come_in_is_replaced_by_one_without(
     cloud: AppCloud, bus_service: RunningService, by: str
 ) -> None:
-    """However it came to be there: here its file lies in the store already, as a retained original does."""
+    """The archive's file is already in the store, as a retained original is."""
     async with mail_in(cloud, bus_service) as place:
         content = mail(0, body="Words to forget.") + mail(500, body="Words to keep.")
         place.clients.runtime = Runtime(now=lambda: NOW)

@@ -1,4 +1,4 @@
-"""Every citation in every stored summary resolves and verifies, over all real archives, through the stages."""
+"""Every citation in every stored summary of all real archives resolves and verifies, through the stages."""
 
 import asyncio
 from pathlib import Path
@@ -40,7 +40,7 @@ def request(thread: str) -> Event[SummarizationRequested]:
 
 
 async def report_all(place: MailIn) -> int:
-    """A summary and a report of every thread; how many there are."""
+    """Summarize and report every thread, and return their number."""
     threads = [thread["id"] for thread in await place.stored("threads") if thread["merged_into"] is None]
     gate = asyncio.Semaphore(AT_ONCE)
 
@@ -54,7 +54,7 @@ async def report_all(place: MailIn) -> int:
 
 
 def faults(summary: dict[str, Any], chunks: dict[str, Any], messages: dict[str, Any]) -> list[str]:
-    """What does not hold: each citation by itself, each claim's citations, each stance's sentence."""
+    """Return the faults of each citation, of each claim's citations, and of each stance's sentence."""
     found = []
     for citation in summary["citations"]:
         chunk, message = chunks.get(citation["chunk_id"]), messages.get(citation["message_key"])

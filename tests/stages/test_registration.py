@@ -1,4 +1,4 @@
-"""From a Functions trigger's message to a delivery, and who settles it."""
+"""From the message of a Functions trigger to a delivery, and its settlement."""
 
 import sys
 from datetime import UTC, datetime, timedelta, timezone
@@ -27,7 +27,7 @@ EXTENSION = "azurefunctions.extensions.bindings.servicebus"
 
 
 class HostMessage:
-    """A message as the host gives it to a function."""
+    """A message in the form that the host gives to a function."""
 
     def __init__(self, **fields: Any) -> None:
         self.message_id = "id1"
@@ -76,7 +76,7 @@ def test_the_host_counts_this_delivery_and_the_sdk_those_before(
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
-        (NOON.replace(tzinfo=None), NOON),  # the host may leave the zone out
+        (NOON.replace(tzinfo=None), NOON),  # the host may omit the zone
         (None, None),
         (NOON.astimezone(timezone(timedelta(hours=2))), NOON),
     ],

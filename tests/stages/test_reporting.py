@@ -76,7 +76,7 @@ async def stored_report(place: MailIn) -> Report:
 
 
 async def settled_version(place: MailIn) -> str:
-    """The version of the thread when all its chunks are embedded."""
+    """Return the version of the thread after all its chunks are embedded."""
     store, embedded = place.clients.store, {"embedding_generated": True, "status": "processed"}
     for chunk in await place.stored("chunks"):
         await store.patch(Chunk, Patch(chunk["id"], set=embedded), Session())
@@ -144,7 +144,7 @@ async def test_the_latest_summary_and_its_report_are_current_whatever_is_repeate
         place.now += timedelta(minutes=1)
         second = await summarized(place, "v2")
         await place.run(REPORTING, second)
-        for repeated in (first, second, first):  # an old event comes again, and late
+        for repeated in (first, second, first):  # an old event is delivered again, and late
             place.now += timedelta(minutes=1)
             await place.run(SUMMARIZATION, event_of(request("v1" if repeated is first else "v2")))
             await place.run(REPORTING, repeated)
@@ -172,17 +172,17 @@ async def test_only_a_report_that_brings_news_is_timed_against_the_objective(
         assert await reported("v1", 59) == {("true",): 1}
         assert measured.take("report_latency_seconds") == {(): 59 * 60}
         assert await reported("v1", 60) == {("true",): 1}  # the same report again
-        assert await reported("v2", 900) == {("true",): 1}  # made anew: nothing has come since the last one
+        assert await reported("v2", 900) == {("true",): 1}  # summarized again without new mail
         await place.take_in(THREAD + mail(4, parent=0), arrived=NOW + timedelta(minutes=1000))
         assert await reported("v3", 1061) == {("true",): 1, ("false",): 1}
         await place.take_in(THREAD + mail(4, parent=0) + b"\n", arrived=NOW + timedelta(minutes=1100))
         again = Patch(ROOT, set={"edition": f"{NOW + timedelta(days=1):%Y%m%d}-0123abcd"})
         await place.clients.store.patch(Thread, again, Session())
-        assert await reported("v4", 9000) == {("true",): 1, ("false",): 1}  # an operator had it read anew
+        assert await reported("v4", 9000) == {("true",): 1, ("false",): 1}  # an operator had it read again
 
 
 async def current(place: MailIn) -> dict[str, list[str]]:
-    """The ids of the summaries that threads name, and of all reports."""
+    """Return the ids of the summaries that threads name, and of all reports."""
     threads = [thread["summary_id"] for thread in await place.stored("threads")]
     reports = [report["report_id"] for report in await place.stored("reports")]
     return {"summaries": [id_ for id_ in threads if id_], "reports": reports}
@@ -199,7 +199,7 @@ async def test_a_thread_that_is_merged_leaves_no_current_summary_or_report_behin
         await place.run(REPORTING, complete)
         await place.take_in(mail(8, parent=0, subject="It links the two"))
         assert await current(place) == {"summaries": [], "reports": []}
-        await place.run(REPORTING, complete)  # the event comes again
+        await place.run(REPORTING, complete)  # the event is delivered again
         assert await current(place) == {"summaries": [], "reports": []}
         again = await place.run(SUMMARIZATION, event_of(request(thread_ids=[other])))
         assert [event.data.thread_id for event in again] == [ROOT]
@@ -223,7 +223,7 @@ async def test_the_event_of_a_summary_that_is_not_current_makes_no_report(
 def just_before(
     monkeypatch: pytest.MonkeyPatch, module: Any, name: str, happen: Callable[[], Awaitable[Any]]
 ) -> None:
-    """Let this happen once, before the stage comes to that step."""
+    """Run the action once, just before the stage runs that step."""
     step = getattr(module, name)
 
     async def after(*given: Any, **options: Any) -> Any:
@@ -280,7 +280,7 @@ async def test_a_report_that_is_stored_after_its_summary_was_deleted_goes(
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, happen: Callable[[], Awaitable[Any]]) -> None:
-    """Let this happen once, after the next summary has read its thread."""
+    """Run the action once, after the next summary has read its thread."""
 
     async def reading(*given: Any, **options: Any) -> ThreadContext:
         context = await load_context(*given, **options)
@@ -327,7 +327,7 @@ async def test_a_thread_that_grows_while_its_summary_is_made_is_not_done_with_it
 async def test_a_version_that_comes_back_makes_its_summary_current_again(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
-    """A chunk that is given up and later embedded after all makes the thread what it was."""
+    """A failed chunk that is embedded later gives the thread its earlier version."""
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
         events = {}
@@ -353,7 +353,7 @@ async def test_a_version_that_comes_back_makes_its_summary_current_again(
 async def test_a_summary_is_made_only_of_the_version_that_was_asked_for(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
-    """A request that comes late finds a thread with other content: its own id would be that of a lie."""
+    """The thread has other content than a late request, so a summary under the request's id would be wrong."""
     async with mail_in(cloud, bus_service) as place:
         await place.take_in(THREAD)
         asked = Patch(ROOT, set={"content_hash": "another version"})

@@ -1,4 +1,4 @@
-"""Each event of the specification in its own form, without a field of ours, does what our own event does."""
+"""Each event in the form of the specification, without our own fields, has the same effect as our event."""
 
 import json
 from collections.abc import AsyncIterator
@@ -59,7 +59,7 @@ async def place(
 
 
 def in_the_form_of_the_specification(event: Any) -> bytes:
-    """The same event with the fields that the specification lists, and no other."""
+    """Return the event with the specification's fields alone."""
     ours, golden = json.loads(event.to_json()), GOLDEN[event.event_type]
     data = {name: ours["data"][name] for name in golden["data"]}
     return json.dumps({**{name: ours[name] for name in golden}, "data": data}).encode()
@@ -123,7 +123,7 @@ async def test_a_published_report_in_the_form_of_the_specification_is_taken_by_t
 async def test_an_event_about_what_is_not_there_is_understood_and_waits_for_it(
     place: MailIn, name: str
 ) -> None:
-    """As the specification writes it, with ids of no document: a race, and not a message that is no event."""
+    """Its ids name no document, which is a race and not an invalid message."""
     event = parse_event(json.dumps(GOLDEN[name]))
     consumer = next((stage for stage in STAGES if isinstance(event.data, stage.row.consumes)), None)
     if consumer is None:

@@ -1,4 +1,4 @@
-"""A vote whose result came in a thread of its own: linked on both sides, whichever is read first."""
+"""A vote with its result in another thread is linked on both sides, in either order of reading."""
 
 from collections.abc import AsyncIterator
 
@@ -21,7 +21,7 @@ VOTE = mail(
 )
 PLUS = mail(1, parent=0, subject=f"Re: [VOTE] {ABOUT}", body="+1\n")
 RESULT = mail(
-    6,  # by the same person as the vote
+    6,  # by the person who called the vote
     subject=f"[RESULT] [VOTE] {ABOUT}",
     body="Hello,\n\nThe vote has passed with the following result: one +1, no -1.\n",
 )
@@ -60,7 +60,7 @@ async def test_the_result_comes_after_the_vote_was_read(place: ReportedThreads) 
     assert before.open_call is not None
     await place.take_in(RESULT)
     await place.request(6)
-    assert await place.work_off(1) == 1  # the result, which has the vote read anew
+    assert await place.work_off(1) == 1  # the result, after which the vote is read again
     assert await place.work_off(1) == 1
     await check(place)
     assert await place.work_off(0) == 0

@@ -34,7 +34,7 @@ def test_a_quote_is_found_whatever_its_white_space(quote: str, found: str) -> No
     "quote",
     [
         "I agree with the proposed approach entirely",
-        "i agree with the proposed approach",  # another case is another quote
+        "i agree with the proposed approach",  # a different case is a different quote
         "I agree with ... approach",
         "agree with the proposed approac",  # ends inside a word
         "gree with the proposed",  # starts inside one

@@ -67,9 +67,8 @@ def test_what_was_agreed_stands_over_what_is_said_to_be_agreed_and_nothing_else(
     said = replace(made, reading=replace(made.reading, outcome=outcome))
     assert "## What was agreed, and by whom" in render_markdown(said)
     guessed = replace(made, reading=replace(made.reading, outcome=replace(outcome, tier=Tier.REMARK)))
-    assert "What was agreed" not in render_markdown(
-        guessed
-    )  # two are for it; nothing says that it is settled
+    # Two support it, but no sentence settles it.
+    assert "What was agreed" not in render_markdown(guessed)
 
 
 def test_a_promise_alone_is_no_agreement() -> None:

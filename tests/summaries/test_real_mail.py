@@ -1,4 +1,4 @@
-"""Over the real archives: evidence stands where it says, and every citation verifies."""
+"""Over the real archives: evidence is at its stated place, and every citation verifies."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -19,7 +19,7 @@ LARGE = [path for path in archives() if path.suffix == ".gz"]
 
 
 def threads_of(path: Path) -> list[list[ContextMessage]]:
-    """The archive's messages by the first reference: near enough to threads for this."""
+    """Group the archive's messages by their first reference, a sufficient approximation of threads."""
     threads: dict[str, list[ContextMessage]] = defaultdict(list)
     with open_archive(path) as stream:
         for parsed in parse_archive(stream):

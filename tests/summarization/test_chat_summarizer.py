@@ -1,4 +1,4 @@
-"""The chat summarizer against a real HTTP endpoint, honest, lying, broken or throttled."""
+"""The chat summarizer against a real HTTP endpoint that is honest, lying, broken or throttled."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -146,7 +146,7 @@ OBEDIENT = {
 
 
 async def test_an_endpoint_that_does_what_each_mail_says_changes_nothing() -> None:
-    """The same thread, read by an endpoint that obeys the mail and by one that does not."""
+    """One endpoint obeys the message, and the other does not."""
 
     def obey(asked: dict[str, Any]) -> Response:
         hostile = "Eve" in asked["messages"][1]["content"]

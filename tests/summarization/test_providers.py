@@ -1,4 +1,4 @@
-"""The providers of chat models, each as its own documentation says that it answers, on a real local server."""
+"""The providers of chat models, each simulated by its own documentation on a real local server."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ ASKED = CompletionOptions("a-model", answer_tokens=500, answer_schema=ANSWER_SCH
 
 @dataclass
 class Provider:
-    """Answers at the paths that a provider documents, and refuses what it documents to refuse."""
+    """A server with the documented paths and refusals of a provider."""
 
     path: str
     allows: Callable[[Request], str | None] = lambda _: None
@@ -83,7 +83,7 @@ def needs(header: str, value: str) -> Callable[[Request], str | None]:
 async def test_azure_openai_is_asked_with_the_token_of_the_managed_identity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The identity endpoint as App Service and Functions document it."""
+    """The identity endpoint follows the documentation of App Service and Functions."""
     azure = Provider(
         "/openai/deployments/a-model/chat/completions",
         allows=needs("authorization", "Bearer of-the-identity"),
@@ -128,7 +128,7 @@ async def test_azure_openai_is_asked_with_a_key() -> None:
 
 
 def wants_its_own_options(asked: dict[str, Any]) -> str | None:
-    """As OpenAI's models that reason answer."""
+    """Answer like OpenAI's reasoning models."""
     if "max_tokens" in asked:
         return "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead."
     if "temperature" in asked:
@@ -199,7 +199,7 @@ async def test_only_a_few_calls_are_open_at_a_time() -> None:
 
 
 async def test_no_call_is_made_while_the_endpoint_asked_for_none() -> None:
-    """Of many threads that are read side by side the first that is throttled stops all."""
+    """The first of many concurrent threads that is throttled stops all others."""
     time, calls = [datetime(2024, 5, 6, tzinfo=UTC)], list[Request]()
     answers = Provider("/v1/chat/completions")
 

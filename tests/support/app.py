@@ -33,7 +33,7 @@ class RunningApp:
             return json.loads(answer.read())
 
     def upload(self, content: bytes, source: str) -> str:
-        """The archive's id."""
+        """Upload an archive and return its id."""
         request = urllib.request.Request(
             f"{self.host.addresses['http']}/api/archives?source={source}&filename=list.mbox", data=content
         )

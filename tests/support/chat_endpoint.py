@@ -1,4 +1,4 @@
-"""A chat endpoint as compatible servers offer it, on a free port; the test decides what it says."""
+"""A chat endpoint like those of compatible servers, on a free port, with answers from the test."""
 
 import json
 from collections.abc import AsyncIterator, Callable
@@ -14,7 +14,7 @@ Answer = Callable[[dict[str, Any]], Response]
 
 
 def completion(content: Any, tokens: int = 77) -> Response:
-    """A chat completion whose message has this content."""
+    """Return a chat completion whose message has this content."""
     text = content if isinstance(content, str) else json.dumps(content)
     return json_response(
         200,

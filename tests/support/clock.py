@@ -10,7 +10,7 @@ from shared.core.runtime import Runtime
 
 
 class SleepClock:
-    """A monotonic clock on which time passes only while somebody sleeps, and then at once."""
+    """A monotonic clock whose time passes only during sleeps, and then immediately."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -24,5 +24,5 @@ class SleepClock:
 
 
 def with_clock(clients: Clients, now: Callable[[], datetime]) -> Clients:
-    """The same connections; only whoever gets these clients sees the other time."""
+    """Return the same connections with another time. Other clients keep their time."""
     return replace(clients, runtime=replace(clients.runtime, now=now))

@@ -1,7 +1,7 @@
-"""The whole local cloud for tests: each service a process of its own, on free ports, with faults allowed.
+"""The whole local cloud for tests: each service a process of its own, on free ports, with fault injection.
 
-One cloud serves all tests of a pytest worker. Tests stay apart by names of their own: a database, an index
-and a blob container for each; and a Service Bus namespace for each where queues matter.
+One cloud serves all tests of a pytest worker. Each test has its own database, index and blob container, and
+its own Service Bus namespace if queues matter.
 """
 
 import signal
@@ -29,7 +29,7 @@ class AppCloud:
     storage: RunningService
 
     def settings(self, servicebus: RunningService, **more: str) -> Settings:
-        """Settings with a database and an index of their own."""
+        """Return settings with a database and an index of their own."""
         own = uuid.uuid4().hex[:12]
         services = (self.cosmos, self.search, self.storage)
         known = {name: value for service in services for name, value in service.settings.items()}
@@ -79,7 +79,7 @@ def servicebus(folder: Path, *arguments: str, config: Path = SERVICEBUS_CONFIG) 
 
 @contextmanager
 def frozen(process: "subprocess.Popen[str]") -> Iterator[None]:
-    """It stands still inside: its connections stay open, and nothing is answered."""
+    """Freeze the process: its connections stay open, but get no answers."""
     process.send_signal(signal.SIGSTOP)
     try:
         yield
@@ -88,7 +88,7 @@ def frozen(process: "subprocess.Popen[str]") -> Iterator[None]:
 
 
 def wait_for(condition: Any, *, seconds: float = 20, what: str = "the condition") -> Any:
-    """Poll until the condition gives something true; what it gave. What costs time to ask is asked less often."""
+    """Poll until the condition is true, and return its value. Expensive conditions are polled less often."""
     deadline = time.monotonic() + seconds
     while True:
         began = time.monotonic()

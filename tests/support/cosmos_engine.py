@@ -1,6 +1,6 @@
-"""The local Cosmos DB inside the test's process: the real SDK and Store, and no socket between them and the engine.
+"""The local Cosmos DB inside the test's process: the real SDK and Store call the engine without a socket.
 
-For tests of conditions and patches: they need what the database does with them, but none of the other services.
+For tests of conditions and patches, which need the database but no other service.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class _EngineResponse(AsyncHttpResponse):
 
 
 class EngineTransport(AsyncHttpTransport[HttpRequest, AsyncHttpResponse]):
-    """Hands the SDK's requests to the engine."""
+    """Passes the SDK's requests to the engine."""
 
     def __init__(self, engine: CosmosEngine) -> None:
         self._engine = engine
@@ -60,14 +60,14 @@ class EngineTransport(AsyncHttpTransport[HttpRequest, AsyncHttpResponse]):
         headers = {name.lower(): str(value) for name, value in request.headers.items()}
         body = request.data or b""
         raw = body.encode() if isinstance(body, str) else cast("bytes", body)
-        await asyncio.sleep(0)  # as over a network, the answer comes in a later turn of the loop
+        await asyncio.sleep(0)  # as over a network, the answer arrives in a later turn of the loop
         return _EngineResponse(request, self._engine.answer(request.method, target, headers, raw))
 
     async def open(self) -> None:
-        """Nothing to connect to."""
+        """Nothing to connect."""
 
     async def close(self) -> None:
-        """Nothing to disconnect from."""
+        """Nothing to disconnect."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -101,7 +101,7 @@ async def clients_on_engine(
     engine: CosmosEngine | None = None,
     **settings: str,
 ) -> AsyncIterator[Clients]:
-    """Clients with an empty database of their own. A test that needs a bus brings one; no other service is there."""
+    """Return clients with an empty database of their own. There is no other service."""
     loaded = Settings.model_validate(
         {"COSMOS_ENDPOINT": ENDPOINT, "COSMOS_DATABASE": DATABASE, "SEARCH_ENDPOINT": ENDPOINT, **settings}
     )
@@ -119,7 +119,7 @@ async def clients_on_engine(
 
 
 async def stored_fields(store: Store, document: Document, session: Session | None = None) -> dict[str, Any]:
-    """The document as it is stored, without what the database itself writes."""
+    """Return the stored document, without the database's own fields."""
     query = NamedQuery("stored", document.container, "SELECT * FROM c WHERE c.id = @id")
     (stored,) = [row async for row in store.query(query, session or Session(), id=document.id)]
     return {name: value for name, value in stored.items() if not name.startswith("_")}
@@ -128,7 +128,7 @@ async def stored_fields(store: Store, document: Document, session: Session | Non
 async def changes_to(
     store: Store, document: Document, change: Callable[[], Awaitable[Any]]
 ) -> dict[str, Any]:
-    """Store the document, make the change, and say which fields have another value now."""
+    """Store the document, make the change, and return the fields that changed."""
     await store.upsert(document, Session())
     before = await stored_fields(store, document)
     await change()

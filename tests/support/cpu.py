@@ -1,4 +1,4 @@
-"""A bound on CPU time, for what a stranger could make last for ever."""
+"""A bound on CPU time, against input that could run forever."""
 
 import signal
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ __all__ = ["within_cpu"]
 
 @contextmanager
 def within_cpu(seconds: float) -> Iterator[None]:
-    """Fails what takes longer, also in the middle of a regular expression: `re` lets signals through."""
+    """Fail after this CPU time, even in the middle of a regular expression, because `re` handles signals."""
 
     def stop(*_: object) -> None:
         raise AssertionError(f"it takes more than {seconds} s of CPU time")

@@ -1,4 +1,4 @@
-"""Threads for the tests of summaries: messages, chunks cut from their text, and what was agreed."""
+"""Threads for the tests of summaries: messages, chunks cut from their text, and their outcome."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ START = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 def letters(*said: tuple[str, str], subject: str = "Adoption of draft-foo-bar") -> list[ContextMessage]:
-    """Messages by (name, text), a day apart, each an answer to the first."""
+    """Return messages by (name, text), a day apart, each an answer to the first."""
     return [
         ContextMessage(
             key=f"k{number}",
@@ -31,7 +31,7 @@ def letters(*said: tuple[str, str], subject: str = "Adoption of draft-foo-bar") 
 
 
 def chunked(message: ContextMessage, size: int = 600) -> Iterator[ContextChunk]:
-    """The message's text in chunks of about `size` characters, cut between words, sentences or not."""
+    """Cut the message's text into chunks of about `size` characters, between words or sentences."""
     start, index, text = 0, 0, message.text
     while start < len(text):
         end = min(len(text), start + size)

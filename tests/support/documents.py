@@ -1,4 +1,4 @@
-"""Documents for tests: everything that they need to be stored, and what the test says about them."""
+"""Documents for tests: the fields that storing requires, and the fields that the test sets."""
 
 from datetime import UTC, datetime
 from typing import Any

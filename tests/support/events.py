@@ -1,4 +1,4 @@
-"""Events for tests that do not care when they were published."""
+"""Events for tests that do not depend on the publication time."""
 
 from datetime import UTC, datetime
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""The Functions that the app declares. The app's own list can be asked for only once in a process."""
+"""The Functions that the app declares. The app allows reading its own list only once in a process."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the search index holds, as a test looks at it."""
+"""The rows of the search index."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from shared.azure.search.index import PAYLOAD, Index
 
 
 async def indexed(index: Index, chunk_id: str) -> dict[str, Any] | None:
-    """The row of this chunk in the index of the app's own model."""
+    """Return the row of this chunk in the index of the app's own model."""
     try:
         return dict(await index._documents(index.versions.own).get_document(chunk_id))
     except ResourceNotFoundError:
@@ -17,7 +17,7 @@ async def indexed(index: Index, chunk_id: str) -> dict[str, Any] | None:
 
 
 async def indexed_thread(index: Index, thread_id: str) -> list[dict[str, Any]]:
-    """The rows of this thread with their vectors, in the order of the chunks."""
+    """Return the rows of this thread with their vectors, in the order of the chunks."""
     found = await index._documents(index.versions.own).search(
         "*",
         filter=Filters(thread_id=thread_id).to_odata(),

@@ -1,8 +1,8 @@
 """Operations that are killed (kill -9) at a named step, each in a process of its own.
 
-A module that calls `serve` is started once, by `killer`, and has imported everything. For a line of JSON on
-stdin, with "step" and "nth", a child runs the operation and is killed when it comes to that step for the nth
-time; "step" may be null. A line comes back: how the child ended, as a process's return code.
+`killer` starts a module that calls `serve`, once, with all its imports. For each line of JSON on stdin, with
+"step" and "nth", a child runs the operation and is killed at the nth occurrence of that step. "step" may be
+null. The reply is a line with the child's return code.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ def serve(operation: Operation) -> None:
 
 
 def _run(operation: Operation, asked: dict[str, Any]) -> NoReturn:
-    """In the child, which must never come back into the loop of its parent."""
+    """Run the operation in the child, which must never return to its parent's loop."""
     seen = 0
 
     def step(name: str) -> None:
@@ -45,7 +45,7 @@ def _run(operation: Operation, asked: dict[str, Any]) -> NoReturn:
 
     try:
         asyncio.run(operation(asked, step))
-    except BaseException:  # noqa: BLE001 - whatever it is, the child ends with it
+    except BaseException:  # noqa: BLE001 - any error ends the child
         traceback.print_exc()
         os._exit(1)
     os._exit(0)
@@ -56,7 +56,7 @@ class Killer:
         self._process = process
 
     def run(self, step: str | None = None, nth: int = 1, **asked: Any) -> int:
-        """Run the operation until it is killed at this step; how it ended, -9 or 0."""
+        """Run the operation until it is killed at this step. Return -9, or 0 if it ended."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"step": step, "nth": nth, **asked}) + "\n")
@@ -66,7 +66,7 @@ class Killer:
 
 @contextmanager
 def killer(module: str) -> Iterator[Killer]:
-    """The module, which serves."""
+    """Start the module that serves."""
     process = subprocess.Popen(
         [sys.executable, "-m", module], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -79,7 +79,7 @@ def killer(module: str) -> Iterator[Killer]:
 
 
 def settings_values(settings: Settings) -> dict[str, str]:
-    """As another process loads them."""
+    """Return settings in the form that another process loads."""
     return {
         name: value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
         for name, value in settings

@@ -1,4 +1,4 @@
-"""The real archives that tests and benchmarks read, where the machine has them."""
+"""The real archives for tests and benchmarks, on machines that have them."""
 
 import gzip
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ WHY_SKIPPED = why_skipped("mail/")
 
 
 def data_folder() -> Path | None:
-    """The folder with the archives."""
+    """Return the folder with the archives."""
     folder = corpora_folder() / "mail"
     return folder if folder.is_dir() else None
 

@@ -1,4 +1,4 @@
-"""Metrics as a test reads them: instruments of its own, and what they were given."""
+"""Metrics for a test: its own instruments, and their recorded values."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ class Measured:
         self.metrics = Metrics.on(MeterProvider([self._reader], shutdown_on_exit=False).get_meter("test"))
 
     def take(self, name: str) -> dict[tuple[str, ...], Any]:
-        """By the values of its labels: a counter's or gauge's value, a histogram's sum."""
+        """Return values by labels: a counter's or gauge's value, a histogram's sum."""
         data = self._reader.get_metrics_data()
         return {
             tuple(str(value) for value in (point.attributes or {}).values()): getattr(

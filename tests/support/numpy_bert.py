@@ -14,7 +14,7 @@ def exact_product(rows: Floats, weight: Floats) -> Floats:
 
 
 def bytes_product(group: int) -> Product:
-    """As with dynamic quantisation: rows become bytes too, with one scale a group of `group` columns."""
+    """Quantize dynamically: rows become bytes, too, with one scale for each `group` columns."""
 
     def product(rows: Floats, weight: Floats) -> Floats:
         grouped = rows.reshape(len(rows), -1, min(group, rows.shape[1]))
@@ -28,7 +28,7 @@ def bytes_product(group: int) -> Product:
 def encode(
     weights: Mapping[str, Floats], ids: Sequence[int], *, heads: int = 12, product: Product = exact_product
 ) -> Floats:
-    """The normalised vector of one text."""
+    """Return the normalized vector of one text."""
     words = weights["embeddings.word_embeddings.weight"][list(ids)]
     positions = weights["embeddings.position_embeddings.weight"][: len(ids)]
     state = words + positions + weights["embeddings.token_type_embeddings.weight"][0]
@@ -62,7 +62,7 @@ def _layer(state: Floats, weights: Mapping[str, Floats], name: str, heads: int, 
 
 
 def _erf(values: Floats) -> Floats:
-    """Abramowitz and Stegun 7.1.26, right to 1.5e-7: math.erf takes one number at a time."""
+    """Abramowitz and Stegun 7.1.26, accurate to 1.5e-7. math.erf takes only one number at a time."""
     t = 1 / (1 + 0.3275911 * np.abs(values))
     series = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
     result: Floats = (np.sign(values) * (1 - series * np.exp(-(values**2)))).astype(np.float32)

@@ -1,4 +1,4 @@
-"""An endpoint that is compatible with OpenAI's embeddings, to which a test tells what to answer."""
+"""An endpoint that is compatible with OpenAI's embeddings, with answers from the test."""
 
 import asyncio
 import base64
@@ -16,10 +16,10 @@ from tests.support.web_server import HttpServer, Request, Response, json_respons
 class OpenAIServer:
     dimension: int = 8
     base64: bool = True
-    answers: deque[Response] = field(default_factory=deque)  # given before any vector is
+    answers: deque[Response] = field(default_factory=deque)  # returned before any vector
     requests: list[Request] = field(default_factory=list)
     address: str = ""
-    held: asyncio.Event | None = None  # until it is set, nobody is answered
+    held: asyncio.Event | None = None  # until it is set, no request gets an answer
     at_once: int = 0
     most_at_once: int = 0
 
@@ -56,7 +56,7 @@ class OpenAIServer:
             {"object": "embedding", "index": index, "embedding": self._vector(text, body.get("dimensions"))}
             for index, text in enumerate(body["input"])
         ]
-        # In any order: it is the index that counts.
+        # In any order, because the index counts.
         usage = {"prompt_tokens": 1, "total_tokens": 1}
         return json_response(
             200, {"object": "list", "model": body["model"], "data": data[::-1], "usage": usage}

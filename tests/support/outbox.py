@@ -1,4 +1,4 @@
-"""The Service Bus SDK's client without a broker: what the real Bus sends ends up in a list."""
+"""The Service Bus SDK's client without a broker: a list collects the messages of the real Bus."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -60,7 +60,7 @@ class _Sender:
 @dataclass
 class Outbox:
     sent: list[Sent] = field(default_factory=list)
-    journal: list[str] = field(default_factory=list)  # with what else a test notes, in order
+    journal: list[str] = field(default_factory=list)  # in order, mixed with the test's own entries
     is_down: bool = False
 
     def bus(self) -> Bus:

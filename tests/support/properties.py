@@ -1,4 +1,4 @@
-"""How property tests run here: the same examples every time, on a machine that may be busy."""
+"""Settings of property tests: the same examples every time, without a deadline for busy machines."""
 
 from hypothesis import settings
 

@@ -1,4 +1,4 @@
-"""A TCP proxy in front of a service that cannot inject faults itself (Azurite)."""
+"""A TCP proxy for a service without fault injection (Azurite)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ UNAVAILABLE = (
 
 
 class FaultyProxy:
-    """Passes everything on, except that the next connections can be told to fail."""
+    """Forwards everything, but can fail the next connections."""
 
     def __init__(self, target: str) -> None:
         parts = urlsplit(target)
@@ -23,9 +23,9 @@ class FaultyProxy:
         self._open: set[asyncio.StreamWriter] = set()
 
     def fail_next(self, kind: str, times: int) -> None:
-        """`reset` breaks the connection at the first bytes, `unavailable` answers 503."""
+        """Fail the next connections: `reset` breaks them at the first bytes, `unavailable` answers 503."""
         self._faults = [kind] * times
-        for writer in self._open:  # a connection that is kept alive would not meet the fault
+        for writer in self._open:  # an open connection would not meet the fault
             writer.close()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -50,7 +50,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             writer.write(data)
             await writer.drain()
     except ConnectionError:
-        pass  # the other side is gone: so is this copy
+        pass  # the other side is gone, and so is this copy
     finally:
         writer.close()
 

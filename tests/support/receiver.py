@@ -1,4 +1,4 @@
-"""The telemetry receiver for tests: a process of its own, and questions to it."""
+"""The telemetry receiver for tests: a process of its own, and queries to it."""
 
 import json
 import urllib.error
@@ -29,7 +29,7 @@ class Receiver:
         return self.service.settings["APPLICATIONINSIGHTS_CONNECTION_STRING"]
 
     def ask(self, path: str, **parameters: str) -> dict[str, Any]:
-        """The answer, which must be 200."""
+        """Return the answer, which must be 200."""
         status, answer = self.request(path, parameters=parameters)
         assert status == 200, answer
         return answer
@@ -51,13 +51,13 @@ class Receiver:
                 return error.code, json.loads(error.read())
 
     def metric(self, name: str, **labels: str) -> dict[str, Any] | None:
-        """The one series of the metric that has these labels."""
+        """Return the one series of the metric with these labels."""
         found = self.ask(f"/api/metrics/{name}", **labels)["metrics"]
         assert len(found) <= 1, found
         return found[0] if found else None
 
     def everything(self) -> str:
-        """All that the receiver holds, as one text."""
+        """Return all data of the receiver as one text."""
         return json.dumps(
             [
                 self.ask("/api/spans", limit="5000"),

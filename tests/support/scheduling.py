@@ -1,8 +1,8 @@
-"""Which worker of `pytest -n` runs which tests.
+"""The assignment of tests to the workers of `pytest -n`.
 
-A file's tests go to one worker: what its fixtures start, services and hosts, is started once. xdist's own order hands
-single tests to whoever is free, and up to four workers then start the same. What takes long goes first, so that no
-worker is left with it at the end.
+A worker gets all tests of a file, so that services and hosts of its fixtures start once. xdist's own order
+gives single tests to any free worker, so up to four workers would start the same fixtures. Long files start
+first, so that no worker is left with one at the end.
 """
 
 from typing import Any
@@ -11,7 +11,8 @@ from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 __all__ = ["FilesLongestFirst"]
 
-# They share a fixture of the session, the site with the samples in it: to start it costs more than all of them.
+# These tests share a fixture of the session, the site with the samples, whose start takes longer than all of
+# them.
 ON_THE_SITE = (
     "tests/web/api/", "tests/web/pages/", "tests/web/operator/test_calm.py", "tests/web/test_calls.py",
     "tests/web/test_digest_outcomes.py", "tests/web/test_head.py",

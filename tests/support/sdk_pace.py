@@ -1,10 +1,10 @@
-"""The Service Bus SDK without its pauses, in the process of the tests.
+"""Remove the pauses of the Service Bus SDK in the tests' process.
 
-To open a link it takes some nine steps, and after each it sleeps for 50 ms although the broker has answered. To
-close one it waits for the next turn of its keep-alive, which sleeps for a second at a time. A test opens and closes
-many links: most of its time went into these pauses. For each connection it also reads all certificates that the
-system trusts, which takes 16 ms, for a broker without TLS: here it reads them once. Which frames go over the wire, and in which order, stays as it
-is; and the app in its host, a process of its own, has the SDK as it comes.
+The SDK takes about nine steps to open a link and sleeps for 50 ms after each, even if the broker has
+answered. To close a link it waits for its keep-alive, which sleeps for a second at a time. The tests open and
+close many links and spent most of their time in these pauses. The SDK also reads the system's certificates
+for each connection, which takes 16 ms, although the broker has no TLS. Here it reads them once. The frames
+and their order do not change. The app in its host, a separate process, has the unmodified SDK.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from azure.servicebus._pyamqp.client import AMQPClient
 
 __all__ = ["with_pauses", "without_pauses"]
 
-MOST_STEPS = 50  # then the SDK looks at its deadline again
+MOST_STEPS = 50  # then the SDK checks its deadline again
 NOTHING_CAME_SECONDS = 0.15  # a step that reads no frame takes the socket's timeout, 0.2 s
 
 _AS_IT_COMES: tuple[tuple[type, str, Any], ...] = (
@@ -30,7 +30,7 @@ _AS_IT_COMES: tuple[tuple[type, str, Any], ...] = (
 
 
 def with_pauses(patch: pytest.MonkeyPatch) -> None:
-    """The SDK as it comes, for the tests that show that it works with our broker."""
+    """Restore the unmodified SDK, for the tests that show that it works with our broker."""
     for client, name, method in _AS_IT_COMES:
         patch.setattr(client, name, method)
 
@@ -93,7 +93,7 @@ def _blocking_without_pauses(patch: pytest.MonkeyPatch) -> None:
         return False
 
     def close_at_once(self: Any) -> None:
-        self._keep_alive_thread = None  # it ends by itself: `close` tells it to
+        self._keep_alive_thread = None  # `close` tells it to end
         close(self)
 
     patch.setattr(AMQPClient, "client_ready", client_ready_at_once)

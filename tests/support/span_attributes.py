@@ -1,6 +1,6 @@
-"""The attributes that a span may have: one list for the code, the dashboards and the alerts."""
+"""The allowed attributes of spans: one list for the code, the dashboards and the alerts."""
 
-# Azure Monitor drops attributes named messaging.*, db.*, http.* and so on: ours have a prefix of their own.
+# Azure Monitor drops attributes named messaging.*, db.*, http.* and so on, so ours have their own prefix.
 SPAN_ATTRIBUTES = frozenset(
     {
         "pipeline.archive_id",
@@ -24,5 +24,5 @@ SPAN_ATTRIBUTES = frozenset(
         "pipeline.thread_ids",
     }
 )
-# What a stage did, by its own words: pipeline.count.messages, pipeline.count.chunks, ...
+# Counts of a stage's work, under the stage's names: pipeline.count.messages, pipeline.count.chunks, ...
 COUNT_PREFIX = "pipeline.count."

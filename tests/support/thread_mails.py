@@ -1,4 +1,4 @@
-"""Threads in a few lines: each mail answers the first one unless it says otherwise."""
+"""Threads in a few lines: each message answers the first one unless it names another."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -40,7 +40,7 @@ def mail(
     name: str = "",
     day: int | None = None,
 ) -> ThreadMail:
-    """Mail `number` of a thread. `under` are lines quoted above its whole text; number 0 answers nothing."""
+    """Build message `number`, with `under` quoted above its text. Number 0 answers no message."""
     parent = f"<m{answers}>" if number and answers is not None else None
     return ThreadMail(
         message_id=f"<m{number}>",
@@ -59,7 +59,7 @@ def read(*mails: ThreadMail, profile: SourceProfile | None = None) -> ThreadRead
 
 
 def said(reading: ThreadReading) -> dict[str, str]:
-    """Who is said to stand where, by the first part of the address."""
+    """Return the stated stance of each person, by the first part of the address."""
     return {_who(one): one.stance.value for one in reading.positions if one.tier is Tier.SAID}
 
 

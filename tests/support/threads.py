@@ -1,4 +1,4 @@
-"""A store of threads that is a dictionary, for tests and benchmarks."""
+"""A store of threads on a dictionary, for tests and benchmarks."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,12 +13,12 @@ from shared.threading.assignment import (
 
 
 def assign(messages: Iterable[ParsedMail], known: KnownThreads, source: str = "") -> ThreadingResult:
-    """Thread messages into what is known."""
+    """Thread messages into the known ones."""
     return assign_links(map(links_of, messages), known, source)
 
 
 class InMemoryThreads:
-    """The threads that were applied so far."""
+    """The threads that were applied."""
 
     def __init__(self) -> None:
         self.threads: dict[str, ThreadState] = {}
@@ -35,7 +35,7 @@ class InMemoryThreads:
         return [self.threads[name] for name in sorted(set(names)) if name in self.threads]
 
     def apply(self, result: ThreadingResult) -> None:
-        """Store what `assign` found out."""
+        """Store the result of `assign`."""
         for merge in result.merges:
             del self.threads[merge.thread_id]
         for name, state in result.threads.items():

@@ -1,6 +1,6 @@
-"""A toy stage on the real clients: it touches Cosmos DB, AI Search and Blob, and announces what it made.
+"""A toy stage on the real clients: it uses Cosmos DB, AI Search and Blob, and announces its results.
 
-It stands where chunking stands (its queue, its events), and makes one chunk of each message.
+It replaces chunking (its queue, its events), and creates one chunk for each message.
 """
 
 import gc
@@ -34,20 +34,21 @@ from tests.support.documents import CREATED
 from tests.support.events import event_of
 
 DIMENSIONS = 4
+# Retries wait in the broker, in real time.
 QUICK_RETRIES = {
     "RETRY_BASE_DELAY_MS": 1,
     "RETRY_MAX_DELAY_SECONDS": 1,
-}  # they wait in the broker, in real time
+}
 RAW = "raw"
 
 
 class Crash(BaseException):
-    """The process is gone: nothing may catch it."""
+    """The process ends, so no handler may catch it."""
 
 
 @dataclass
 class Toy:
-    """The stage, with what a test wants to happen at each of its steps."""
+    """The stage, with a test's hook at each of its steps."""
 
     at_step: Callable[[str], None] = lambda _step: None
     withhold_session: bool = False
@@ -135,7 +136,7 @@ def message(key: str) -> Message:
 
 @dataclass
 class Bench:
-    """One test's place: clients with a database of their own, and a receiver of the toy's queue."""
+    """A test's place: clients with a database of their own, and a receiver of the toy's queue."""
 
     clients: Clients
     bus: ServiceBusClient
@@ -146,7 +147,7 @@ class Bench:
     exit: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     def name(self, name: str) -> str:
-        """A name of this test's own: the broker drops what it has seen before, whoever sent it."""
+        """Return a name for this test alone, because the broker drops repeated names of any sender."""
         return f"{name}-{self.tag}"
 
     def parsed(self, *keys: str) -> JSONParsed:
@@ -179,11 +180,11 @@ class Bench:
         return event
 
     def fresh(self) -> "Bench":
-        """The same place for the next test, under a tag of its own."""
+        """Return the same place for the next test, with its own tag."""
         return replace(self, slept=[], retries=[], tag=uuid.uuid4().hex[:8])
 
     async def receiver(self, queue: str = "chunking") -> ServiceBusReceiver:
-        """A receiver that stays open: opening one costs the SDK half a second."""
+        """Return a receiver that stays open, because opening one takes the SDK half a second."""
         if queue not in self.receivers:
             self.receivers[queue] = await self.exit.enter_async_context(self.bus.get_queue_receiver(queue))
         return self.receivers[queue]
@@ -191,7 +192,7 @@ class Bench:
     async def deliver(
         self, runner: StageRunner[JSONParsed], settlement: Settlement | None = None
     ) -> Exception | None:
-        """Take a message as the Functions host does, and its copies; the error that the host would see."""
+        """Deliver a message and its copies as the host does, and return the error that it would see."""
         error = await self.deliver_once(runner, settlement)
         while error is None and await self.waits_for_retry():
             error = await self.deliver_once(runner, settlement)
@@ -209,13 +210,13 @@ class Bench:
                 await receiver.complete_message(received)
 
     async def waits_for_retry(self, queue: str = "chunking") -> bool:
-        """Whether a copy waits: a retry, or a message that was given up."""
+        """Return whether a copy waits: a retry, or a message that failed for good."""
         receiver = await self.receiver(queue)
         waiting = await receiver.peek_messages(max_message_count=20)
         return any(COPY in str(message.message_id) for message in waiting)
 
     async def cancel_scheduled(self, queue: str, message: ServiceBusReceivedMessage) -> None:
-        """So that it does not come to the next test."""
+        """Cancel the message, so that the next test does not receive it."""
         async with self.bus.get_queue_sender(queue) as sender:
             await sender.cancel_scheduled_messages(message.sequence_number or 0)
 
@@ -231,13 +232,13 @@ class Bench:
             await receiver.abandon_message(received)
             return error
         except Crash:
-            await receiver.abandon_message(received)  # as the broker does when the lock runs out
+            await receiver.abandon_message(received)  # as the broker does when the lock expires
             raise
         await receiver.complete_message(received)
         return None
 
     async def take_all(self, queue: str, expected: int) -> list[Event[Any]]:
-        """What has arrived there: as many as expected, and whatever more there is."""
+        """Receive the expected number of events, and any further ones."""
         receiver, events = await self.receiver(queue), list[Event[Any]]()
         while len(events) < expected or await receiver.peek_messages(max_message_count=1):
             batch = await receiver.receive_messages(max_message_count=20, max_wait_time=10)
@@ -275,15 +276,15 @@ async def bench(settings: Settings, *, quick_retries: bool = True) -> AsyncItera
 
 
 async def _delete_data(clients: Clients) -> None:
-    """What hundreds of tests left behind would make every later one slower: its services list it all."""
-    with suppress(AzureError):  # a test may have left a service broken, or deleted it itself
+    """Delete the data, because the services list all of it and would slow down later tests."""
+    with suppress(AzureError):  # a test may have broken a service, or deleted it
         await clients._cosmos.delete_database(clients.settings.COSMOS_DATABASE)
         await clients.index._admin.delete_alias(clients.index.versions.alias)
         await clients.index._admin.delete_index(clients.index.versions.own)
 
 
 def collect_dropped_sockets() -> None:
-    """The SDK leaves the socket of a connection that broke to the garbage collector: let it, here."""
+    """Collect the sockets of broken connections, which the SDK does not close."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()

@@ -1,4 +1,4 @@
-"""A web server inside the test's process: a handler gets each request whole, and says what is answered."""
+"""A web server inside the test's process. A handler gets each whole request and returns the answer."""
 
 import inspect
 import json

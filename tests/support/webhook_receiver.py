@@ -1,4 +1,4 @@
-"""What a receiver of webhooks does to check a delivery."""
+"""The check of a delivery by a receiver of webhooks."""
 
 import hmac
 import re
@@ -12,7 +12,7 @@ _HEADER = re.compile(r"t=(\d{1,12}),v1=[0-9a-f]{64}")
 def verify_signature(
     secret: str, body: bytes, header: str, now: float, tolerance: float = TOLERANCE_SECONDS
 ) -> bool:
-    """Whether the signature is ours, and not older than the tolerance."""
+    """Return whether the signature is ours and recent enough."""
     match = _HEADER.fullmatch(header)
     if match is None or abs(now - int(match[1])) > tolerance:
         return False

@@ -1,4 +1,4 @@
-"""A start of the app loads no more than it needs."""
+"""The app loads no more than it needs at start."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# What only some function needs, and only when it is called; and what no function of ours needs at all.
+# Modules that only some function needs when it is called, and modules that no function needs.
 LATER = [
     "aiohttp", "azure.cosmos", "azure.identity", "azure.monitor", "azure.search.documents", "azure.servicebus",
     "azure.storage.blob", "cryptography", "msal", "openai", "opentelemetry.sdk", "openvino", "requests",

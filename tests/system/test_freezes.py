@@ -1,4 +1,4 @@
-"""A service that hangs (SIGSTOP: its connections stay open) blinds nobody: what can be said is said in 5 s."""
+"""A frozen service (SIGSTOP: its connections stay open) does not block the app, which answers in 5 s."""
 
 import contextlib
 import json
@@ -21,13 +21,13 @@ from tests.web.site import SAMPLES, Site, empty_site
 
 pytestmark = pytest.mark.slow
 BOUND = 5.0
-WAITED = 3.5  # by a command for a service, beside what it takes to start: 2 s to read, 1 s to close
+WAITED = 3.5  # by a command for a service, in addition to its start: 2 s to read, 1 s to close
 MAIL = "From a@example.org Mon Jan  5 10:00:00 2026\nFrom: a@example.org\nMessage-ID: <{0}@x>\nSubject: {0}\n\n{0}\n"
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The status of each request while one service stands still, and how that service is called."""
+    """The status of each request while one service is frozen, and that service's name."""
 
     name: str
     home: int
@@ -131,7 +131,7 @@ def test_everything_answers_and_names_the_service_that_does_not(
 
 
 def encoder_of(site: Site) -> int:
-    """The process that embeds, among the children of the app's host."""
+    """Return the process that embeds, among the children of the app's host."""
     parents = {int(path.name): path for path in Path("/proc").iterdir() if path.name.isdigit()}
 
     def parent(pid: int) -> int:
@@ -180,7 +180,7 @@ def test_a_search_goes_on_by_words_while_the_encoder_hangs(site: Site) -> None:
 
 @pytest.mark.parametrize("first", ["home", "search", "upload"])
 def test_no_healthy_cold_request_fails_by_a_deadline(first: str, cloud: AppCloud) -> None:
-    """The first request of a process imports, connects and starts the encoder; none of that is silence."""
+    """The first request of a process imports, connects and starts the encoder, which does not count as a timeout."""
     with empty_site(cloud) as cold:
         if first == "home":
             assert cold.host.ask("GET", "/", timeout=60).status == 200

@@ -1,4 +1,4 @@
-"""The Functions keep their names: scale settings, alerts and dashboards in Azure go by them."""
+"""The Functions keep their names, because scale settings, alerts and dashboards in Azure use them."""
 
 from tests.support.functions import app_functions
 

@@ -1,7 +1,7 @@
-"""The walls between the rooms that import-linter cannot see (its contracts stand in pyproject.toml).
+"""Import rules that import-linter cannot check (its contracts are in pyproject.toml).
 
-It knows external packages by their root name only, so it cannot tell azure.functions from azure.cosmos; and
-it does not see modules that are imported by name, as in `lazy("azure.cosmos")`.
+It knows external packages by their root name only, so it cannot distinguish azure.functions from
+azure.cosmos. It also does not see modules that are imported by name, as in `lazy("azure.cosmos")`.
 """
 
 import ast
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 APP = ("function_app", "ops", "shared", "stages", "web")
 SDKS = ("azure", "openai", "opentelemetry")
 FUNCTIONS_SDK = ("azure.functions", "azurefunctions")
-# What reaches outside of a computation: files, processes, threads, networks, the clock.
+# Modules outside of pure computation: files, processes, threads, networks, the clock.
 INPUT_OUTPUT = frozenset(
     {
         "aiohttp", "asyncio", "imaplib", "importlib", "os", "pathlib", "shutil", "signal", "socket", "subprocess",
@@ -25,7 +25,7 @@ PURE = tuple(
     f"shared.{name}" for name in ("mail", "threading", "chunking", "reading", "model_reading", "summaries")
 )
 CLOCK = frozenset({"now", "utcnow", "today", "monotonic", "perf_counter"})
-RUN = 8  # so many equal lines are one thing written twice
+RUN = 8  # so many equal lines count as a repetition
 
 
 def dotted(file: Path) -> str:
@@ -35,13 +35,13 @@ def dotted(file: Path) -> str:
 
 @cache
 def trees() -> dict[str, ast.Module]:
-    """Every module of the app by its dotted name."""
+    """Return every module of the app by its dotted name."""
     files = [ROOT / "function_app.py", *(file for room in APP for file in (ROOT / room).rglob("*.py"))]
     return {dotted(file): ast.parse(file.read_text(encoding="utf-8")) for file in files}
 
 
 def lazily(call: ast.Call) -> str | None:
-    """The module that `lazy("name")` or `import_module("name")` names."""
+    """Return the module that `lazy("name")` or `import_module("name")` names."""
     function = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
     named = call.args[0] if call.args else None
     if function not in {"lazy", "import_module"} or not isinstance(named, ast.Constant):
@@ -50,7 +50,7 @@ def lazily(call: ast.Call) -> str | None:
 
 
 def imports(tree: ast.Module) -> Iterator[str]:
-    """The modules, and the names that may be modules; those for type checkers and lazy ones included."""
+    """Return imported modules, and names that may be modules, including lazy imports and those for type checkers."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
@@ -68,7 +68,7 @@ def is_in(module: str, *packages: str) -> bool:
 
 @cache
 def edges() -> frozenset[tuple[str, str]]:
-    """(importer, imported) of all modules of the app."""
+    """Return (importer, imported) of all modules of the app."""
     known = trees().keys()
     return frozenset(
         (name, target) for name, tree in trees().items() for target in imports(tree) if target in known
@@ -161,12 +161,12 @@ def test_only_the_public_names_of_the_local_cloud_are_imported() -> None:
 
 
 def packages() -> set[str]:
-    """Every package of the app, and the top level itself."""
+    """Return every package of the app, and the top level itself."""
     return {"", *(name.rpartition(".")[0] for name in trees())}
 
 
 def children_graph(package: str) -> dict[str, set[str]]:
-    """Which child of the package imports which other."""
+    """Return which child of the package imports which other child."""
     depth = package.count(".") + 1 if package else 0
     graph: dict[str, set[str]] = defaultdict(set)
     for source, target in edges():
@@ -179,7 +179,7 @@ def children_graph(package: str) -> dict[str, set[str]]:
 
 
 def cycle_in(graph: dict[str, set[str]]) -> set[str]:
-    """What is left when all that import nothing, or that nothing imports, are taken away again and again."""
+    """Remove all nodes that import nothing or are not imported, until only cycles are left."""
     left = set(graph)
     while True:
         imported = {target for name in left for target in graph[name]}
@@ -209,7 +209,7 @@ def test_no_class_name_occurs_twice() -> None:
 
 
 def runs_of(lines: list[str]) -> Iterator[tuple[str, ...]]:
-    """Every run of so many lines, without their indentation and without blank ones."""
+    """Yield every run of so many lines, without their indentation and without blank lines."""
     bare = [line.strip() for line in lines if line.strip()]
     yield from (tuple(bare[at : at + RUN]) for at in range(len(bare) - RUN + 1))
 
@@ -227,7 +227,7 @@ def test_a_run_that_stands_twice_is_seen_whatever_its_indentation() -> None:
 
 
 def test_no_package_exports_what_its_modules_define() -> None:
-    """Such a name hides where it lives, and loads what nobody asked for."""
+    """Such a name hides the defining module, and loads modules that the importer does not need."""
     found = {
         name
         for name, tree in trees().items()

@@ -1,6 +1,6 @@
-"""The third sample list, of a community that reviews patches: what a reader is to find in it.
+"""The third sample list, of a community that reviews patches: the labels that the reader must find.
 
-It was labeled before the reader was asked.
+It was labeled before the reader saw it.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ LABELED = [pytest.param(thread, id=thread["subject"]) for thread in LABELS["thre
 
 @cache
 def readings() -> dict[str, ThreadReading]:
-    """Of each thread, by the subject of its first message."""
+    """Return the readings by the subject of the thread's first message."""
     with ARCHIVE.open("rb") as file:
         messages = [one for one in parse_archive(file) if not isinstance(one, Skipped)]
     (source,) = definitions_at(FOLDER)

@@ -1,4 +1,4 @@
-"""`make run`, as a person starts it: from nothing to a report on the screen, and nothing left behind."""
+"""`make run`, as a user starts it: from nothing to a report on the screen, without leftovers."""
 
 import signal
 import subprocess
@@ -26,7 +26,7 @@ def prepare(root: Path) -> None:
 
 
 def run(root: Path, archive: Path, *more: str) -> "subprocess.CompletedProcess[str]":
-    """Start with a folder of its own, so that settings and data of a real start stay as they are."""
+    """Start in a folder of its own, so that settings and data of a real start do not change."""
     prepare(root)
     start = [sys.executable, "-m", "localcloud", "up", "--root", str(root), "--once", *more]
     then = ["--", sys.executable, "-m", "tools.run_archives", str(archive)]
@@ -64,7 +64,7 @@ def test_a_start_beside_another_hands_its_archive_over_and_leaves_that_one_runni
         try:
             assert running.stdout is not None
             assert "The local cloud starts" in running.stdout.readline()
-            # While the first one still starts: the second waits for it.
+            # The first start is still running, and the second waits for it.
             second = run(tmp_path, ROOT / "samples" / "slowmail.mbox")
             assert second.returncode == 0, second.stdout + second.stderr
             assert f"(process {running.pid})" in second.stdout

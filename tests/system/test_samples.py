@@ -1,4 +1,4 @@
-"""The sample archives that `make run` takes in: what a reader is to find in them."""
+"""The sample archives of `make run`: the labels that the reader must find."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ def parsed() -> list[ParsedMail]:
 
 @cache
 def threads() -> dict[str, ThreadReading]:
-    """What each thread amounts to, by the subject of its first message, read with its list's roles."""
+    """Return the reading of each thread, by the subject of its first message, with its list's roles."""
     unique = list({message.message_key: message for message in parsed()}.values())
     assignments = assign(unique, InMemoryThreads()).assignments
     members: dict[str, list[ParsedMail]] = {}
@@ -60,7 +60,7 @@ def test_two_lists_of_some_dozens_of_messages_share_a_cross_post() -> None:
 
 
 class Labels:
-    """What a person who read both archives whole wrote down of them, before the reader was asked."""
+    """The labels of a person who read both archives completely, before the reader did."""
 
     _read = json.loads((ROOT / "tests/system/sample_labels.json").read_text(encoding="utf-8"))
     archives: ClassVar[dict[str, str]] = _read["archives"]
@@ -71,7 +71,7 @@ LABELED = [pytest.param(thread, id=thread["subject"]) for thread in Labels.threa
 
 
 def test_the_archives_are_those_that_were_labeled() -> None:
-    """Rules are written for the mails, and never the mails for the rules."""
+    """Rules are written for the messages, and never the messages for the rules."""
     found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in SAMPLES}
     assert found == Labels.archives
 
@@ -106,7 +106,7 @@ def test_all_but_three_positions_are_said_and_none_is_wrong() -> None:
 
 
 def _holds(position: Position, label: dict[str, Any] | None) -> bool:
-    """The person, the stance, and a sentence that shows it: who says it twice may be quoted with either."""
+    """Return whether person, stance and sentence match. A repeated statement matches with either sentence."""
     if label is None or position.stance.value != label["stance"]:
         return False
     sentences = [[label["message"], label["quote"]], *label.get("again", [])]
@@ -151,5 +151,5 @@ def test_what_only_tells_of_the_work_has_no_outcome_and_no_positions() -> None:
 
 
 def _mail(citation: SentenceCitation) -> str:
-    """Its mail's place in the archive: the first part of the Message-ID."""
+    """Return the message's place in the archive: the first part of the Message-ID."""
     return citation.message_id.strip("<>").partition(".")[0]

@@ -1,4 +1,4 @@
-"""The order in which workers take files names paths: one that was renamed would lose its place unseen."""
+"""The order of files for workers names existing paths. A renamed file would lose its place."""
 
 import pytest
 

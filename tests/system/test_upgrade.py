@@ -1,13 +1,13 @@
-"""The version before and this one on one database and bus, with events in flight: up, and back.
+"""Upgrade and rollback: the previous version and this one share a database and bus, with events in flight.
 
-The version before has a fault of its own, with or without us. It never asks Cosmos DB for a whole answer to a
-write, and then the SDK keeps the session tokens of several containers as those of one. A read with a token that
-its container has not reached is refused, and no replica lags behind here; before the SDK says so it forgets a
-token, that of whichever container answered last, and raises KeyError where that is gone. The version before
-takes this for poison, and may meet the other error until its attempts are used up. This version asks for whole
-answers, and retries that KeyError. So it finishes what the other gave up, when an operator sends such letters
-again, as after any deployment that mends a bug. A letter of any other cause fails the test, and so does one of
-this version.
+The previous version has a fault of its own. It never asks Cosmos DB for the whole answer to a write, and then
+the SDK mixes up the session tokens of several containers. Cosmos DB refuses a read with a token that its
+container has not reached, and no replica lags behind here. Before the SDK reports that, it forgets a token of
+the container that answered last, and raises KeyError if that token is gone. The previous version treats the
+KeyError as permanent, and may meet the other error until its attempts are used up. This version asks for
+whole answers and retries the KeyError. So it finishes the failed work when an operator requeues its dead
+letters, as after any deployment of a fix. A dead letter of any other cause, or of this version, fails the
+test.
 """
 
 import asyncio
@@ -47,18 +47,18 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 LATER_FIELD = "of_a_later_version"
 COMPLETE_SECONDS = 360
 UPLOAD_SECONDS = START_SECONDS = 90
-BACK_SECONDS = 180  # that the version before may take when it is back
+BACK_SECONDS = 180  # for the previous version, after it is restored
 AHEAD = (
     "Sub Status: 1002"  # a read with a token that its container has not reached, until all attempts were used
 )
-GAVE_UP = " gave up on "  # as a stage says it in the log
-# What the sweep goes by when it looks for an upload whose event was never sent: see the fault above.
+GAVE_UP = " gave up on "  # the stage's text in the log
+# The interval at which the sweep looks for an upload whose event was never sent: see the fault above.
 SOON: dict[str, float] = {"RETRY_JOB_INTERVAL_SECONDS": 6}
 
 
 @pytest.fixture(scope="module")
 def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tree of the version before."""
+    """The tree of the previous version."""
     folder = tmp_path_factory.mktemp("before")
     if not unpack_version_before(folder):
         pytest.skip(f"this clone has no history with the version before; {BEFORE} may name a commit")
@@ -81,7 +81,7 @@ def host_of(tree: Path, data: Path, environ: dict[str, str]) -> Iterator[Host]:
 
 
 def mails(word: str, count: int = 60) -> bytes:
-    """Threads of three mails each."""
+    """Build threads of three messages each."""
     return "".join(
         f"From a@example.org Mon Jan  5 10:00:00 2026\nFrom: Ada <a{number}@example.org>\n"
         f"Date: Mon, 5 Jan 2026 10:{number % 60:02d}:00 +0000\nMessage-ID: <{word}-{number}@x>\n"
@@ -102,7 +102,7 @@ def upload_address(word: str) -> str:
 
 
 def upload_to_before(host: Host, word: str) -> str:
-    """By its own fault a host of the version before may need another try, and have stored the file by then."""
+    """Upload to a host of the previous version. Its fault may require a retry after the file is stored."""
 
     def taken() -> Any:
         sent = host.ask("POST", upload_address(word), mails(word), timeout=60)
@@ -122,7 +122,7 @@ def run(settings: Any, work: Callable[[Clients], Any]) -> Any:
     return asyncio.run(connected())
 
 
-# A host of the version before may not even answer, by its own fault: what has come in is asked of the database.
+# A host of the previous version may fail to answer, so the tests read the database instead.
 
 
 async def started(clients: Clients, archive: str) -> bool:
@@ -136,7 +136,7 @@ async def incomplete(clients: Clients, archives: list[str]) -> list[str]:
 
 
 async def plant(clients: Clients, archive: str) -> None:
-    """As a later version would have it."""
+    """Write a field as a later version would."""
     patch = Patch(archive, set={LATER_FIELD: {"kept": True}})
     await clients.store.patch(Archive, patch, Session())
 
@@ -147,7 +147,7 @@ async def field_of(clients: Clients, archive: str) -> Any:
 
 
 async def why(clients: Clients, archives: list[str]) -> str:
-    """Why these are not complete, and what has failed."""
+    """Return why these archives are not complete, and the failures."""
     said = [str(await find_blockers(clients, archive)) for archive in archives]
     query = NamedQuery(
         "failed", "failures", "SELECT c.stage, c.last_error, c.timestamp, c.abandoned_reason FROM c"
@@ -161,21 +161,21 @@ async def letters(clients: Clients) -> dict[str, int]:
 
 
 def own_faults(settings: Any) -> set[str]:
-    """What the version before's own fault is called where the SDK forgets: it names a container, or none."""
+    """Return the errors of the previous version's fault. The SDK's KeyError names a container, or None."""
     with CosmosClient(settings.COSMOS_ENDPOINT, settings.COSMOS_KEY.get_secret_value()) as cosmos:
         containers = cosmos.get_database_client(settings.COSMOS_DATABASE).list_containers()
         return {f"KeyError: {id_!r}" for id_ in (None, *(container["_rid"] for container in containers))}
 
 
 async def dead_letters(clients: Clients) -> list[Diagnosed]:
-    """All of them are of the version before's own fault."""
+    """Return all dead letters. Each must have the previous version's fault."""
     found = await diagnosed_letters(clients, QUEUES)
     require_own_fault([letter.cause.error for letter in found], clients)
     return found
 
 
 async def given_up(clients: Clients) -> list[str]:
-    """The errors on record. A letter may follow only when the broker has delivered the event ten times."""
+    """Return the recorded errors. Dead letters may follow only after ten deliveries."""
     query = NamedQuery("failed", "failures", "SELECT VALUE c.last_error FROM c")
     found = [str(error) async for error in clients.store.query(query, Session())]
     require_own_fault(found, clients)
@@ -188,7 +188,7 @@ def require_own_fault(errors: list[str], clients: Clients) -> None:
 
 
 async def send_again(clients: Clients, found: list[Diagnosed]) -> None:
-    """By cause, as an operator does who has mended it."""
+    """Requeue by cause, as an operator does after a fix."""
     for queue, group in sorted({(letter.letter.queue, letter.group) for letter in found}):
         print(f"the version before gave up in {queue}: sent again")
         chosen = {"queues": [queue], "groups": [group]}
@@ -197,7 +197,7 @@ async def send_again(clients: Clients, found: list[Diagnosed]) -> None:
 
 
 async def idle(clients: Clients) -> bool:
-    """Nothing is in the queues, nothing under way, and nothing waits for its time."""
+    """Return whether the queues are empty, including locked and scheduled messages."""
     return not any([await clients.bus.peek(queue, count=1) for queue in QUEUES])
 
 
@@ -207,7 +207,7 @@ def wait_until_started(archive: str, settings: Any) -> None:
 
 
 def wait_until_complete_or_given_up(archives: list[str], settings: Any) -> None:
-    """By the version before: it comes to the end, or gives up by its own fault, which it may do slowly."""
+    """Wait until the previous version is done, or has given up because of its fault, which may be slow."""
     deadline = time.monotonic() + BACK_SECONDS
     while left := run(settings, partial(incomplete, archives=archives)):
         late = time.monotonic() > deadline
@@ -219,7 +219,7 @@ def wait_until_complete_or_given_up(archives: list[str], settings: Any) -> None:
 
 
 def recover(archives: list[str], settings: Any) -> None:
-    """By this version, as operations.md has it: send letters again; the sweep finds what has none."""
+    """Recover with this version as operations.md says: requeue dead letters, and sweep the rest."""
     deadline = time.monotonic() + COMPLETE_SECONDS
 
     async def help_on(clients: Clients) -> None:
@@ -237,7 +237,7 @@ def recover(archives: list[str], settings: Any) -> None:
 
 
 async def send_rest(clients: Clients) -> None:
-    """What is done already came another way meanwhile."""
+    """Requeue the remaining dead letters. Their work is already done."""
     await send_again(clients, await dead_letters(clients))
 
 
@@ -246,7 +246,7 @@ def given_up_by(log: Path) -> list[str]:
 
 
 async def stored_fields(clients: Clients) -> dict[tuple[str, str], set[str]]:
-    """The names of the fields of each document, by container and id."""
+    """Return the names of the fields of each document, by container and id."""
     found = {}
     for container in ("archives", "messages", "threads", "chunks"):
         query = NamedQuery("all", container, "SELECT * FROM c")
@@ -272,11 +272,11 @@ def test_up_and_back_with_events_in_flight_loses_nothing(
         archives: list[str] = []
         with host_of(earlier, tmp_path / "before", environ) as before:
             archives.append(upload_to_before(before, "first"))
-            wait_until_started(archives[0], settings)  # and the rest in flight
+            wait_until_started(archives[0], settings)  # and the rest is in flight
             asyncio.run(provision(settings))
             with host_of(ROOT, tmp_path / "now", environ) as now:
                 archives += [upload(now, "second"), upload_to_before(before, "third")]
-                wait_until_started(archives[2], settings)  # by either
+                wait_until_started(archives[2], settings)  # by either version
                 run(settings, partial(plant, archive=archives[0]))
                 before.service.stop(60)
                 archives.append(upload(now, "fourth"))

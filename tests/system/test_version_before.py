@@ -1,4 +1,4 @@
-"""That the version before which is pinned is the one before."""
+"""The pinned previous version is the previous one."""
 
 import pytest
 

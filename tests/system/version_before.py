@@ -1,4 +1,4 @@
-"""The version before this one, as a tree of its own, for tests that run both."""
+"""The previous version, as a tree of its own, for tests that run both versions."""
 
 import io
 import os
@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.support.services import ROOT
 
-BEFORE = "ROUGH_CONSENSUS_BEFORE"  # an environment variable: another commit, or a tag
-# By version: the commit of the release before it. A new version needs its line here.
+BEFORE = "ROUGH_CONSENSUS_BEFORE"  # an environment variable with another commit or tag
+# The commit of the release before each version. A new version needs its own line.
 PINNED = {"0.2.0": "4b6ee2a2e1693698e27cd9ec347d108a05a4fa71"}  # 0.1.0
 
 
@@ -30,12 +30,12 @@ def this_version() -> str:
 
 
 def version_before() -> str:
-    """Its commit."""
+    """Return the commit of the previous version."""
     return os.environ.get(BEFORE) or PINNED[this_version()]
 
 
 def unpack_version_before(folder: Path) -> bool:
-    """Its tree; False where the history of this clone does not reach so far."""
+    """Unpack its tree. Return False if the history of this clone is too short."""
     content = git("archive", "--format=tar", version_before())
     if content is None:
         return False

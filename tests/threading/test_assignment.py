@@ -1,4 +1,4 @@
-"""Threads are a function of the set of messages, whatever the order they came in."""
+"""Threads are a function of the set of messages, in any order of arrival."""
 
 import dataclasses
 import json
@@ -189,7 +189,7 @@ def test_an_answer_to_a_mail_that_is_there_is_not_threaded_by_subject() -> None:
 
 FIRST = message("<a>", subject="Path MTU discovery")
 ORPHAN = message("<b>", ["<y>", "<z>"], subject="Path MTU discovery", day=1)
-"""It names mails that nobody has: so it is an answer, though its subject does not say so."""
+"""It names missing messages, so it is an answer, although its subject does not show that."""
 
 
 def test_an_answer_whose_ancestors_nobody_has_goes_by_its_subject_and_is_marked() -> None:
@@ -214,7 +214,7 @@ def test_such_an_answer_goes_to_its_ancestor_when_that_comes() -> None:
 
 def test_answers_to_an_absent_mail_stay_together_where_no_subject_leads_further() -> None:
     apart = [
-        [message("<a>", subject="Path MTU discovery", day=30), ORPHAN],  # it was not there yet
+        [message("<a>", subject="Path MTU discovery", day=30), ORPHAN],  # not sent yet
         [message("<a>", subject="Path MTU discovery", day=-30), ORPHAN],  # too long ago
         [message("<a>", subject="Another matter"), ORPHAN],
     ]
@@ -341,7 +341,7 @@ def test_any_order_any_partition_and_any_duplication_give_the_same_threads(
 def test_following_the_moves_leads_every_message_to_its_thread(
     mails: list[ParsedMail], data: st.DataObject
 ) -> None:
-    """What a stage does: it stores assignments, and moves what has another thread now."""
+    """A stage stores assignments, and moves the messages that now have another thread."""
     known = InMemoryThreads()
     home: dict[str, str] = {}
     for one in data.draw(st.permutations(mails)):

@@ -1,4 +1,4 @@
-"""Thousands of short replies, which anybody can send, do not make a thread that cannot be stored."""
+"""Thousands of short replies, which anyone can send, never make a thread too large to store."""
 
 import json
 from collections.abc import Iterable

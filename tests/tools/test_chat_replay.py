@@ -1,4 +1,4 @@
-"""The endpoint that answers from files, over its real wire."""
+"""The endpoint that answers from files, over real HTTP."""
 
 import json
 import subprocess

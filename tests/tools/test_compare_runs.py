@@ -1,4 +1,4 @@
-"""The comparison of two runs: what counts as a difference, and that it compares something."""
+"""The comparison of two runs: it finds differences, and refuses to compare nothing."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_the_rest_is_kept(name: str) -> None:
 
 
 def stored(folder: Path, **documents: list[dict[str, Any]]) -> Path:
-    """A folder as the local Cosmos DB keeps it."""
+    """Create a folder as the local Cosmos DB stores it."""
     (folder / "cosmos").mkdir(parents=True)
     connection = apsw.Connection(str(folder / "cosmos" / "cosmos.db"))
     connection.execute("CREATE TABLE containers (number INTEGER, id TEXT)")

@@ -1,4 +1,4 @@
-"""The report in README.md and the picture of a run are cut out of the output of `make run`."""
+"""The report in README.md and the picture of a run come from the output of `make run`."""
 
 import pytest
 

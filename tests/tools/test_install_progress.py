@@ -1,4 +1,4 @@
-"""What set-up shows of pip's work."""
+"""The progress of pip during setup."""
 
 from tests.support.services import ROOT
 from tools.install_progress import packages_in, progress

@@ -1,4 +1,4 @@
-"""The samples have recorded answers to the prompts that the app makes of them, and these pass the checks."""
+"""The samples have recorded answers to the app's prompts, and these answers pass the checks."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The coverage of the requirements is what the tests' markers say, and rests on code that production calls."""
+"""The coverage of the requirements follows the tests' markers, and rests on code that production calls."""
 
 import ast
 
@@ -35,12 +35,12 @@ def test_no_claim_rests_on_code_that_production_does_not_call() -> None:
 
 
 def test_a_function_that_only_tests_use_is_found() -> None:
-    """Else the test above would prove nothing."""
+    """Otherwise the test above would prove nothing."""
     assert "document_class" in unused_names()
     assert "take_upload" not in unused_names()
 
 
 def _names_in(text: str, function: str) -> set[str]:
-    """What a test names in its body."""
+    """Return the names in a test's body."""
     (found,) = [node for node in ast.walk(ast.parse(text)) if getattr(node, "name", None) == function]
     return {node.id for node in ast.walk(found) if isinstance(node, ast.Name)}

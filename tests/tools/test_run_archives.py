@@ -1,4 +1,4 @@
-"""The report that `make run` prints: its title is a stranger's."""
+"""The report of `make run`. Its title is written by a stranger."""
 
 import io
 import subprocess

@@ -1,4 +1,4 @@
-"""`make size`: what it counts, and that a figure that rises fails."""
+"""`make size` counts correctly, and a figure that rises fails."""
 
 import ast
 import json
@@ -15,7 +15,7 @@ from tools.tracked import tracked
 
 @pytest.fixture
 def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Modules:
-    """Four modules: a imports b and c, which import each other, and c imports d."""
+    """Create four modules: a imports b and c, which import each other, and c imports d."""
     monkeypatch.chdir(tmp_path)
     texts = {
         "a.py": "import b\n",

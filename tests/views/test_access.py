@@ -1,4 +1,4 @@
-"""A source that a reader may not read is, for everything that is read for them, not there."""
+"""A source without read permission does not exist in any view."""
 
 import json
 from collections.abc import AsyncIterator
@@ -54,7 +54,7 @@ async def closed_and_open(cloud: AppCloud, bus_service: RunningService) -> Async
 
 
 async def everything(clients: Clients) -> str:
-    """What all functions of reading find, as text."""
+    """Return the results of all read functions as text."""
     found: list[Any] = []
     for listing in (ARCHIVES, REPORTS, SOURCES, THREADS):
         found += (await listing.page(clients.store, size=50)).items

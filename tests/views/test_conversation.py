@@ -1,4 +1,4 @@
-"""The order in which a thread is read."""
+"""The reading order of a thread."""
 
 from datetime import UTC, datetime, timedelta
 

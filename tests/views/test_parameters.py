@@ -1,4 +1,4 @@
-"""The size of a page, as strangers ask for it."""
+"""The page sizes that strangers may request."""
 
 import pytest
 from pydantic import ValidationError

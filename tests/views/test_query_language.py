@@ -1,4 +1,4 @@
-"""The query language: against a naive evaluator on the local AI Search, and against any text at all."""
+"""The query language, compared with a naive evaluator on the local AI Search, and on arbitrary text."""
 
 import asyncio
 import random
@@ -90,7 +90,7 @@ PASSAGES = made_passages()
 
 
 def has_words(term: Term, *texts: str) -> bool:
-    """All words, in this order where it is a phrase, each in one of the texts as the service sees them."""
+    """Return whether every word is in one of the texts. A phrase needs its words in order in one text."""
     wanted = re.findall(r"\w+", term.value.lower())
     found = [re.findall(r"\w+", text.lower()) for text in texts]
     if term.is_phrase:
@@ -180,7 +180,7 @@ async def test_operators_keep_what_a_naive_evaluator_keeps(place: Bench) -> None
     for text, query, result in zip(written, queries, results, strict=True):
         assert result == kept(query), text
     sizes = [len(result) for result in results]
-    # The comparison says something only where some queries keep some passages and not others.
+    # A useful query keeps some passages and not others.
     assert sum(0 < size < len(PASSAGES) for size in sizes) > QUERIES / 2
     seen = {term.name for query in queries for clause in query.clauses for term in clause.terms}
     assert seen == {"", "id", *OPERATORS}

@@ -1,4 +1,4 @@
-"""How passages are weighed: words by their rarity, the best sentence, and evidence for the floor."""
+"""The weights of passages: rare words, the best sentence, and evidence for the floor."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A mail read from its archive: the message itself, another content under its id, and a file that changed."""
+"""A message read from its archive: its own content, other content under its id, and a changed file."""
 
 import asyncio
 import gzip

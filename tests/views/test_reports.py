@@ -1,4 +1,4 @@
-"""What is read for pages and answers, where threads have moved."""
+"""The data of pages and answers after threads have moved."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Which mails begin a version of a patch series."""
+"""The messages that begin a version of a patch series."""
 
 import pytest
 

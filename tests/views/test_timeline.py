@@ -1,4 +1,4 @@
-"""Months of a list, out of rows as the query gives them."""
+"""Months of a list, built from the query's rows."""
 
 from shared.views.lists import MONTHS, months_of
 

@@ -9,7 +9,7 @@ from tests.web.site import Site, sample_site
 
 @pytest.fixture(scope="session")
 def site(cloud: AppCloud) -> Iterator[Site]:
-    """Both sample lists, reported. Tests read it, and add nothing."""
+    """Both sample lists, reported. Tests only read it."""
     if not DEFAULT_FOLDER.exists():
         pytest.skip("the model is not built: make model")
     with sample_site(cloud) as running:

@@ -1,7 +1,7 @@
-"""Holds the API against its OpenAPI document: `python -m tests.web.contract ST [OPTIONS]`.
+"""Check the API against its OpenAPI document: `python -m tests.web.contract ST [OPTIONS]`.
 
-`ST` is the program of Schemathesis, which has an environment of its own (`make contract`). The app runs on the
-local cloud with the samples; its web part in a host that asks for function keys, as Azure does.
+`ST` is the program of Schemathesis, which has its own environment (`make contract`). The app runs on the
+local cloud with the samples. Its web part runs in a host that requires function keys, as Azure does.
 """
 
 import json
@@ -15,9 +15,9 @@ from tests.support.host import running_host
 from tests.support.services import ROOT
 from tests.web.site import sample_site
 
-OPERATIONS = 40  # a run that finds fewer proves nothing
-# The Functions host answers a method without a function with 404. A schema cannot say all that a valid request
-# needs: an archive of mail, a cursor of this API.
+OPERATIONS = 40  # fewer operations prove nothing
+# The Functions host answers a method without a function with 404. A schema cannot express every condition of
+# a valid request: an archive of mail, a cursor of this API.
 NOT_CHECKED = "unsupported_method,positive_data_acceptance"
 MORE = {
     "APP_PART": "web",

@@ -1,4 +1,4 @@
-"""Follows every link of a site as one caller, a few times for each route, and keeps what was answered."""
+"""Follow every link of a site as one caller, a few times for each route, and keep the answers."""
 
 import gzip
 import html
@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote, urlsplit
 from tests.support.host import Answer, Host
 from tests.web.test_routes import find
 
-A_ROUTE = 4  # pages of one route that are asked for
+A_ROUTE = 4  # the pages requested for each route
 _LINK = re.compile(r"""(?:href|action|src)=["']([^"']+)["']""")
 REDIRECTS = {301, 302, 303}
 
@@ -29,7 +29,7 @@ class Crawl:
 
     def follow(self, seeds: Iterable[str]) -> "Crawl":
         waiting = list(dict.fromkeys(seeds))
-        certain = set(waiting)  # seeds are asked for in any case
+        certain = set(waiting)  # seeds are always requested
         while waiting:
             path = waiting.pop(0)
             route = find(unquote(urlsplit(path).path), by_name=True) or "none"
@@ -43,7 +43,7 @@ class Crawl:
         return self
 
     def texts(self) -> Iterator[tuple[str, str]]:
-        """Every answer as text, with its headers, however it was packed or escaped."""
+        """Return every answer as text with its headers, unpacked and unescaped."""
         for path, answer in self.answers.items():
             body = answer.body
             if answer.headers["content-type"] == "application/gzip":
@@ -78,7 +78,7 @@ def _addresses(value: Any) -> Iterator[str]:
 
 
 def seeds_of(source: str, known: Mapping[str, str]) -> list[str]:
-    """An address of every route that is read, for this list and its documents (`known`)."""
+    """Return an address of every route that reads, for this list and its documents (`known`)."""
     name, draft = quote(source), known["draft"]
     mail = quote(known["message_id"].strip("<>"), safe="@")
     thread, report, person = known["thread"], known["report"], known["person"]
@@ -108,7 +108,7 @@ def seeds_of(source: str, known: Mapping[str, str]) -> list[str]:
 
 
 def known_of(host: Host, source: str, word: str, headers: Mapping[str, str]) -> dict[str, str]:
-    """What there is of a list, as an operator finds it."""
+    """Return the list's documents, as an operator finds them."""
 
     def items(path: str) -> list[dict[str, Any]]:
         answer = host.get(path, **headers)

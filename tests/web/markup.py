@@ -1,4 +1,4 @@
-"""A page as its parser sees it, and what must not be on any page."""
+"""A parsed page, and the elements that no page may have."""
 
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -16,7 +16,7 @@ class Element:
 
 @dataclass
 class Page(HTMLParser):
-    """All elements in order, each with the text inside it."""
+    """A page: all elements in order, each with its inner text."""
 
     elements: list[Element] = field(default_factory=list)
     open: list[Element] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Page(HTMLParser):
 
     @property
     def own_scripts(self) -> list[Element]:
-        """But those that every page, and every thread, has."""
+        """Return the scripts, without those of every page and of every thread."""
         return [
             element
             for element in self.all("script")
@@ -78,13 +78,13 @@ def parsed(html: str) -> Page:
 
 
 def _leaves(element: Element, address: str) -> bool:
-    """A link to another site, which learns nothing of this one and gets no hold on its page."""
+    """Return whether this is a link to another site that gets neither a referrer nor an opener."""
     rel = element.attributes.get("rel", "").split()
     return element.tag == "a" and address.startswith("https://") and {"noopener", "noreferrer"} <= set(rel)
 
 
 def check(html: str) -> Page:
-    """The page is well formed, its ids are unique, and nothing on it is inline or runs."""
+    """Check that the page is well formed, with unique ids, and without inline or active content."""
     page = parsed(html)
     assert page.faults == []
     assert page.open == []

@@ -1,4 +1,4 @@
-"""A list whose last call has no result yet: the last call of the samples without the chair's closing mail."""
+"""A list with an open last call: the last call of the samples without the chair's closing message."""
 
 import json
 import mailbox
@@ -11,7 +11,7 @@ SUBJECT = "Working group last call"
 
 
 def archive_of_the_open_call() -> bytes:
-    """The mails of the call, with ids of their own, so that they are not copies of the sample list's mails."""
+    """Build the call's messages with their own ids, so that they are not copies of the sample list's messages."""
     with closing(mailbox.mbox(SAMPLES["tally"])) as box:
         mails = [mail for mail in box if SUBJECT in str(mail["Subject"])]
     *call, last = mails

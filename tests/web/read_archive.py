@@ -1,4 +1,4 @@
-"""An archive read without services: its threads with their summaries, as the pipeline stores them."""
+"""Read an archive without services: its threads with their summaries, as the pipeline stores them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The whole app in the dev host on the local cloud, with the sample archives gone through the pipeline."""
+"""The whole app in the dev host on the local cloud, after the sample archives are processed."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ class Site:
     environ: dict[str, str]
     bus: RunningService
     archives: dict[str, str] = field(default_factory=dict)
-    headers: dict[str, str] = field(default_factory=dict)  # of the operator, where the site is private
+    headers: dict[str, str] = field(default_factory=dict)  # the operator's headers, if the site is private
 
     @property
     def url(self) -> str:
@@ -64,7 +64,7 @@ class Site:
         wait_for(complete, seconds=seconds, what=f"the end of archive {archive_id}")
 
     def make_digests(self) -> None:
-        """As the timer does, at a moment of our choosing; until their reports are there."""
+        """Make digests as the timer does, at a chosen moment, and wait for their reports."""
 
         async def make() -> list[str]:
             connected = await Clients.connect(self.settings)
@@ -72,7 +72,7 @@ class Site:
                 due = await refresh_due(connected, datetime.now(UTC))
                 keys = [parse_scope(scope).id for scope in due]
                 found = await connected.store.find_many(Digest, keys, Session())
-                # A month in which nothing was settled has no consensus digest.
+                # A month without a settled thread has no consensus digest.
                 return [digest.scope for digest in found.values() if digest.summary_id]
             finally:
                 await connected.close()
@@ -88,7 +88,7 @@ class Site:
         wait_for(published, seconds=60, what="the digests' reports")
 
     def thread(self, subject: str) -> dict[str, Any]:
-        """The thread of the samples with this in its subject."""
+        """Return the thread of the samples with this text in its subject."""
         found = [
             item
             for name in SAMPLES
@@ -103,7 +103,7 @@ def environment(cloud: AppCloud, bus: RunningService, settings: Settings) -> dic
     secret = {
         name: value.get_secret_value() for name, value in settings if hasattr(value, "get_secret_value")
     }
-    # An empty one is unset: another host of these tests may have set it for its own life.
+    # An empty value unsets a variable that another host of these tests may have set.
     environ = {name: "" if value is None else str(value) for name, value in settings} | secret
     return environ | {
         "SERVICEBUS_CONNECTION": servicebus_connection(bus),
@@ -119,7 +119,7 @@ def empty_site(cloud: AppCloud, **more: str) -> Iterator[Site]:
         folder = Path(name)
         with servicebus(folder) as bus:
             settings = cloud.settings(bus, SERVICEBUS_ADMIN_ENDPOINT=bus.addresses["admin"], **more)
-            with ThreadPoolExecutor(1) as apart:  # a test's own loop may run here
+            with ThreadPoolExecutor(1) as apart:  # a test's own loop may be running here
                 apart.submit(asyncio.run, provision(settings)).result()
             environ = environment(cloud, bus, settings)
             with running_host(ROOT, folder / "host", **environ) as host:
@@ -128,7 +128,7 @@ def empty_site(cloud: AppCloud, **more: str) -> Iterator[Site]:
 
 @contextmanager
 def sample_site(cloud: AppCloud) -> Iterator[Site]:
-    """The samples, each a list of its own, all reported."""
+    """Start a site with the samples, each a list of its own, all reported."""
     with empty_site(cloud) as site:
         for source in definitions_at(ROOT / "samples"):
             assert site.host.ask("POST", "/api/sources", json.dumps(source)).status == 201

@@ -1,4 +1,4 @@
-"""Who gets in: every way, as a table, without a host."""
+"""Access: every way to sign in, as a table, without a host."""
 
 import base64
 import json
@@ -47,7 +47,8 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
         ({}, {"x_operator_key": ""}, None, None),
         (EASY_AUTH, {"x_ms_client_principal": principal("operator")}, None, "Ada"),
         (EASY_AUTH, {"x_ms_client_principal": principal("reader")}, None, None),
-        (EASY_AUTH, {"x_ms_client_principal": principal("corrector")}, None, None),  # it opens nothing else
+        # This role gives no other access.
+        (EASY_AUTH, {"x_ms_client_principal": principal("corrector")}, None, None),
         (EASY_AUTH, {"x_ms_client_principal": principal("operator", kind="groups")}, None, None),
         (EASY_AUTH, {"x_ms_client_principal": "not base64"}, None, None),
         (EASY_AUTH, {"x_ms_client_principal": base64.b64encode(b"[1]").decode()}, None, None),

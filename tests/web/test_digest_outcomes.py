@@ -1,4 +1,4 @@
-"""Digests carry the outcomes of their threads, in the API, on pages and in feeds."""
+"""Digests show the outcomes of their threads, in the API, on pages and in feeds."""
 
 import re
 from html import unescape
@@ -31,7 +31,7 @@ def test_page_and_feed_tell_what_a_week_decided(site: Site) -> None:
         (thread, week) for week in digests(site) for thread in week["threads"] if thread["outcome"]["kind"]
     )
     sentence = thread["outcome"]["sentence"].removesuffix(".")
-    told = sentence.removeprefix("Accepted ")  # the kind is a chip of its own
+    told = sentence.removeprefix("Accepted ")  # the kind is a separate chip
     assert told in site.host.get(f"/reports/{week['report_id']}").text
     markdown = site.json(f"/api/reports/{week['report_id']}")["summary"]["content_markdown"]
     assert sentence in markdown.replace("\\", "")
@@ -61,7 +61,7 @@ def test_a_digest_groups_its_threads_under_the_headings_of_the_home_page(site: S
 
 
 def test_no_page_report_or_feed_has_a_word_that_its_mail_breaks_at_a_hyphen(site: Site) -> None:
-    """The call for adoption and its result both break a draft's name there."""
+    """The call for adoption and its result both break a draft's name at a hyphen."""
     reports = site.json("/api/reports?source=tally&limit=200")["items"]
     (call,) = [report for report in reports if report["title"].startswith("Call for adoption")]
     pages = [f"/reports/{report['report_id']}{more}" for report in reports for more in ("", "/print")]

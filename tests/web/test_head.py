@@ -1,4 +1,4 @@
-"""HEAD on every route that takes GET: the status and headers of GET, without its body."""
+"""HEAD on every route with GET: the status and headers of GET, without its body."""
 
 import re
 
@@ -10,12 +10,12 @@ from tests.web.site import Site
 GET_ROUTES = sorted(
     (route for route in http_routes() if "GET" in route.methods), key=lambda route: route.function
 )
-# Change with each request: the ages and form tokens of the operator's pages, the seconds of each check.
+# These change with each request: ages and form tokens of the operator's pages, the seconds of each check.
 CHANGING = re.compile("health|operator.*")
 
 
 def path_of(route: HttpRoute, site: Site) -> str:
-    """A path of the route that leads to something, where the samples have such a thing."""
+    """Return a path of the route to an existing document, if the samples have one."""
     if route.function == "page_home":
         return "/"
     ids = {"archives": site.archives["tally"], "sources": "tally", "outcomes": "accepted"}

@@ -1,4 +1,4 @@
-"""How often a caller may ask, how long they wait after wrong keys, and how large a body may be."""
+"""Limits: requests of a caller, waits after wrong keys, and sizes of bodies."""
 
 import logging
 
@@ -36,7 +36,7 @@ class Clock:
 
 
 def taken(limits: RateLimits, kind: Limited, caller: str, known: Settings) -> str | None:
-    """None, or the Retry-After of the refusal."""
+    """Return None, or the Retry-After of the refusal."""
     try:
         limits.take(kind, caller, known)
     except Problem as problem:
@@ -119,7 +119,7 @@ def test_the_right_key_is_not_compared_while_a_client_is_locked_out(monkeypatch:
     [
         ("203.0.113.7", "203.0.113.7"),
         ("203.0.113.7:4711", "203.0.113.7"),
-        ("198.51.100.1, 203.0.113.7:4711", "203.0.113.7"),  # the first is what the client claims
+        ("198.51.100.1, 203.0.113.7:4711", "203.0.113.7"),  # the client claims the first
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
         ("[2001:db8:1:2::9]:4711", "2001:db8:1:2::/64"),
         ("", "unknown"),

@@ -1,4 +1,4 @@
-"""No answer to a reader has a whole address: a crawler finds none on any route, and an operator sees them."""
+"""No answer to a reader has a whole address: a crawler finds none, and an operator sees them."""
 
 import re
 
@@ -10,7 +10,7 @@ from tests.web.markup import check
 from tests.web.site import Site
 
 pytestmark = pytest.mark.timeout(300)
-READER = {"x-forwarded-for": "192.0.2.1"}  # a request from elsewhere is no developer's
+READER = {"x-forwarded-for": "192.0.2.1"}  # a remote caller is not a developer
 
 
 def whole_addresses(site: Site, crawl: Crawl) -> dict[str, set[str]]:

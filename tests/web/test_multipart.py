@@ -1,4 +1,4 @@
-"""Forms with a file in them."""
+"""Forms with a file."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Errors of documents are for operators: they can quote mail."""
+"""Only operators see the errors of documents, because errors can quote mail."""
 
 from shared.azure.access import Caller, set_caller
 from shared.models.base import ProcessingStatus

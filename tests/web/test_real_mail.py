@@ -1,8 +1,8 @@
-"""Pages of real mail: nothing is called agreed that is not, and every citation leads to its sentence, marked.
+"""Pages of real mail call only settled threads agreed, and every citation leads to its marked sentence.
 
     make check-pages
 
-Reads every archive of the data folder without services, makes the pages of every thread and its report, and
+Reads every archive of the data folder without services, builds the pages of every thread and its report, and
 follows every citation on them.
 """
 
@@ -44,14 +44,14 @@ def archives() -> list[Path]:
 
 
 def profile_of(path: Path) -> SourceProfile:
-    """As the labelled lists have it: `git-2024-01.mbox.gz` is the list `git`."""
+    """Return the profile of the labeled list: `git-2024-01.mbox.gz` is the list `git`."""
     roles = path.parent.parent / "consensus" / "roles.json"
     known = json.loads(roles.read_text(encoding="utf-8")) if roles.exists() else {}
     return profile_in(known, path.name.partition(".")[0].partition("-20")[0])
 
 
 class ThreadPages:
-    """All pages of a thread, by the message that an address asks for."""
+    """All pages of a thread, by the message that an address names."""
 
     def __init__(self, read: ReadThread) -> None:
         self._data = ThreadPageData(read.thread, read.messages, read.summary, None, read.chunks, NOW)
@@ -69,7 +69,7 @@ class ThreadPages:
         return self._pages[1]
 
     def target(self, address: str) -> Element | None:
-        """What an address leads to: a place on a page of the thread, or words that are marked in a mail."""
+        """Return the target of an address: a place on a page of the thread, or marked words in a message."""
         parts = urlsplit(address)
         if parts.path.startswith("/m/"):
             message = self._mails[unquote(parts.path.removeprefix("/m/"))]
@@ -92,7 +92,7 @@ def words(text: str) -> str:
 
 
 def quotes_on(page: Page) -> Iterator[tuple[str, str]]:
-    """The address and the words of every citation: a quote is its link, a claim has its number beside it."""
+    """Return address and words of every citation: a quote's own link, or a claim's number."""
     after_quote = False
     for element in page.elements:
         if element.tag == "a" and after_quote and element.attributes.get("href"):
@@ -136,7 +136,7 @@ def _called_agreed(read: ReadThread, pages: dict[str, Page]) -> Iterator[str]:
 
 
 def _in_mails(read: ReadThread) -> Iterator[tuple[str, str]]:
-    """What pages of people, Markdown and paper link to."""
+    """Links from people's pages, Markdown and paper to messages."""
     assert read.summary.reading is not None
     for citation in read.summary.citations:
         yield citation.message_id, citation.quote

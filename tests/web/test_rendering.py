@@ -1,4 +1,4 @@
-"""The frame of all pages: escaping, headers, and files under names that carry their hash."""
+"""The frame of all pages: escaping, headers, and files whose names contain their hash."""
 
 import azure.functions as func
 import pytest
@@ -38,7 +38,8 @@ def test_a_name_that_a_template_does_not_get_is_an_error() -> None:
     [
         ("a\u202eb\u2066c\u200f", "abc"),
         ("two\r\nlines\tand\x00more", "two lines andmore"),
-        ("\u0645\u06cc\u200c\u062e", "\u0645\u06cc\u200c\u062e"),  # a joiner that its script needs
+        # A joiner that the script of this language needs.
+        ("\u0645\u06cc\u200c\u062e", "\u0645\u06cc\u200c\u062e"),
     ],
 )
 def test_text_of_strangers_is_one_line_without_controls(text: str, shown: str) -> None:

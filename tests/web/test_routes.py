@@ -1,4 +1,4 @@
-"""The routes, by ASP.NET's precedence and as Azure finds them, which goes by the functions' names."""
+"""The routes, with ASP.NET's precedence and as Azure resolves them, which depends on function names."""
 
 import re
 
@@ -10,12 +10,11 @@ PARAMETER = re.compile(r"\{(\*?)(\w+)(:[^}]*)?\}")
 
 
 def pattern(route: HttpRoute) -> re.Pattern[str]:
-    """Its template as a regular expression. A parameter holds one segment, `*` any number of them."""
+    """Return its template as a regular expression. A parameter is one segment, `*` any number of segments."""
     parts, end = [], 0
     for found in PARAMETER.finditer(route.route):
-        nothing = (
-            found[3] is not None and "maxlength(0)" in found[3]
-        )  # the home page, by a template that is not empty
+        # The home page has a template that is not empty.
+        nothing = found[3] is not None and "maxlength(0)" in found[3]
         parts += [re.escape(route.route[end : found.start()])]
         parts += [".*" if found[1] else "" if nothing else "[^/]+"]
         end = found.end()
@@ -23,7 +22,7 @@ def pattern(route: HttpRoute) -> re.Pattern[str]:
 
 
 def precedence(route: HttpRoute) -> list[int]:
-    """Literals come before parameters with a constraint, these before the others, and `*` last."""
+    """Order literals before constrained parameters, these before other parameters, and `*` last."""
     return [
         4 if "{*" in segment else (2 if ":" in segment else 3) if "{" in segment else 1
         for segment in route.route.split("/")
@@ -73,7 +72,7 @@ def test_a_path_leads_to_its_function_in_either_order(path: str, name: str) -> N
 
 @pytest.mark.parametrize("route", http_routes(), ids=lambda route: str(route.function))
 def test_no_route_hides_another(route: HttpRoute) -> None:
-    """A path of its own shape leads to it in either order, so nothing depends on the functions' names."""
+    """A path of each route leads to it in either order, so the functions' names do not matter."""
     path = "/" + PARAMETER.sub(lambda found: "" if "maxlength(0)" in found[0] else "0x", route.route)
     if "GET" in route.methods:
         assert find(path, by_name=False) == find(path, by_name=True) == route.function

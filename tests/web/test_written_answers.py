@@ -1,4 +1,4 @@
-"""A chat model's answers, as an OpenAI-compatible server gives them: no sentence without a verified quote."""
+"""A chat model's answers, in the form of an OpenAI-compatible server: each sentence has a verified quote."""
 
 import json
 import re
@@ -31,7 +31,7 @@ Teller = Callable[[Claims], Claims]
 
 @pytest.fixture
 def environ(site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """Connect the process of the test to the site."""
+    """Connect the test's process to the site."""
     for name, value in site.environ.items():
         monkeypatch.setenv(name, value)
     yield monkeypatch
@@ -42,7 +42,7 @@ def environ(site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.Monk
 async def answering(
     environ: pytest.MonkeyPatch, tell: Teller, **more: str
 ) -> AsyncIterator[ChatEndpointServer]:
-    """A chat model that says what `tell` makes of the true sentences about JSON in the thread."""
+    """Start a chat model that answers what `tell` makes of the true sentences about JSON in the thread."""
 
     def answer(asked: dict[str, Any]) -> Any:
         given = json.loads(asked["messages"][1]["content"])
@@ -63,7 +63,7 @@ async def answering(
 
 
 def truths(given: dict[str, Any]) -> Claims:
-    """Each sentence about JSON, told in its own words."""
+    """Return each sentence about JSON, in its own words."""
     told = [
         (mail, sentence.strip())
         for mail in given["mails"]

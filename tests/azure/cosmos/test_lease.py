@@ -1,4 +1,4 @@
-"""The lock that lets one worker at a time do what two must not."""
+"""The lease that lets only one worker at a time run a job."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 @dataclass
 class Time:
-    """A clock that stands still until the test moves it, and wakes those whose time has come."""
+    """A clock that moves only when the test moves it, and wakes the sleepers that are due."""
 
     now: datetime = START
     asked: list[float] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Time:
                 wake.set()
 
     async def pass_until_next_sleep(self) -> None:
-        """Move to where the sleeper wants to be woken, and wait until it sleeps again."""
+        """Move to the time of the next sleeper, and wait until it sleeps again."""
         await self.wait_for_sleeper()
         self.move(self.asked[-1])
         await self.wait_for_sleeper()
@@ -100,7 +100,7 @@ async def test_work_that_takes_longer_than_the_locks_time_keeps_it() -> None:
             for _ in range(5):
                 await time.pass_until_next_sleep()
                 assert (await lock_in(store)).expires == time.now.timestamp() + HELD_SECONDS
-            # Two renewals may fail or come late before the lock's time is over.
+            # Two renewals may fail or be late before the lease expires.
             assert time.asked == [HELD_SECONDS / 3] * 6
             assert not await is_free(store, time)
         assert await is_free(store, time)
@@ -132,7 +132,7 @@ async def test_a_lock_that_was_lost_is_neither_renewed_nor_released(
             await store.delete(Lock, "slow", Session())
             await time.wait_for_sleeper()
             time.move(time.asked[-1])
-            while "was lost while it was held" not in caplog.text:  # noqa: ASYNC110 - the log tells nobody
+            while "was lost while it was held" not in caplog.text:  # noqa: ASYNC110 - the log gives no signal
                 await asyncio.sleep(0)
         assert time.asked == [HELD_SECONDS / 3]
         assert await store.find(Lock, "slow", Session()) is None
@@ -142,7 +142,7 @@ async def test_a_lock_that_another_took_over_stays_the_others() -> None:
     async with a_store() as (store, time):
         async with Lease(store, "slow", time.runtime).held():
             await time.wait_for_sleeper()
-            time.now += timedelta(seconds=HELD_SECONDS)  # this process stood still for so long
+            time.now += timedelta(seconds=HELD_SECONDS)  # this process was frozen for that long
             other = Lease(store, "slow", Time(now=time.now, owners=7).runtime)
             taking = other.held_if_free()
             assert await taking.__aenter__()

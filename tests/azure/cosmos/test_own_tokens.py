@@ -1,4 +1,4 @@
-"""Session tokens past those of one piece of work: the SDK's own, and what a process has seen."""
+"""Session tokens that outlive one session: the SDK's own tokens, and the tokens that a process has seen."""
 
 from datetime import UTC, datetime
 from typing import Any

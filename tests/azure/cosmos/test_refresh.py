@@ -1,4 +1,4 @@
-"""A refreshed session sees what others wrote to any partition, at one call for each physical partition."""
+"""A refreshed session sees others' writes to any partition, with one call for each physical partition."""
 
 from datetime import UTC, datetime
 
@@ -17,7 +17,7 @@ LAG = 3600.0
 
 @pytest.fixture
 def batches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The partition keys of the batches that read at the primary."""
+    """Return the partition keys of the batches that read at the primary."""
     found: list[str] = []
     original = Store._primary_token
 

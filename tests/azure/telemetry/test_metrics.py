@@ -1,4 +1,4 @@
-"""The list of metrics is the code's own: names, kinds and labels."""
+"""The list of metrics matches the code: names, kinds and labels."""
 
 import ast
 from pathlib import Path
@@ -22,7 +22,7 @@ KINDS: dict[type[Any], MetricKind] = {
 }
 ROOT = Path(__file__).resolve().parents[3]
 CODE = ("shared", "stages", "web")
-# Registration gives stages their triggers; the runner behind them continues the trace.
+# Registration connects stages with their triggers. The runner behind them continues the trace.
 PUBLISHES_NOTHING = {"registration"}
 
 
@@ -106,7 +106,7 @@ def test_the_code_names_no_other_span_attributes_than_those_of_the_list() -> Non
         and node.value.startswith("pipeline.")
         and node.value.count(" ") == 0
     }
-    # `set_ids` puts these together; of these an event may have several.
+    # `set_ids` sets these. An event may have several chunks, messages and threads.
     by_ids = {f"pipeline.{name}" for name in EventData.trace_ids(_NoIds())}
     by_ids |= {"pipeline.chunk_ids", "pipeline.message_keys", "pipeline.thread_ids"}
 
@@ -124,7 +124,7 @@ def _measure(instrument: Any) -> Any:
 
 
 def _uses(tree: ast.AST) -> Any:
-    """(instrument, labels) of each metric that the code counts or records."""
+    """Return (instrument, labels) of each metric that the code counts or records."""
     for call in ast.walk(tree):
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             continue

@@ -1,4 +1,4 @@
-"""Nothing that belongs to somebody leaves the app in a log line."""
+"""No private data appears in a log line."""
 
 import traceback
 from functools import partial
@@ -64,7 +64,8 @@ def test_a_line_without_an_end_is_cleaned_in_no_time(word: str) -> None:
 
 
 def test_what_is_cut_off_shows_no_address_by_half() -> None:
-    filler = f"({'a' * 80}@example.org) " * 52  # each becomes short, so that the line's end comes into view
+    # Each address becomes short, so that the cut comes near the end of the line.
+    filler = f"({'a' * 80}@example.org) " * 52
     for size in range(70):
         cleaned = clean_text(f"{filler}{'.' * size} private.person@example.org " + "word " * 1000)
         assert "private" not in cleaned
@@ -91,7 +92,7 @@ def stack_of(error: BaseException) -> str:
 def raised(work: Any) -> BaseException:
     try:
         work()
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is looked at
+    except Exception as error:  # noqa: BLE001 - any error is inspected
         return error
     raise AssertionError("nothing was raised")
 

@@ -1,4 +1,4 @@
-"""Telemetry as a process of the app sends it: set up once, sampled as told, quiet about itself, never in the way."""
+"""Telemetry of an app process: set up once, sampled as configured, and never a hindrance to the app."""
 
 import os
 import subprocess

@@ -22,7 +22,7 @@ from tests.support.services import ROOT
 
 @pytest.fixture
 def copied(model_folder: Path, tmp_path: Path) -> Path:
-    """A folder of links, to change a file of."""
+    """Return a folder of links, so that a test can replace single files."""
     folder = tmp_path / "copied"
     folder.mkdir()
     for file in model_folder.iterdir():

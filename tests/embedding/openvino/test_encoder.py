@@ -68,7 +68,7 @@ def test_the_8_bit_graph_is_faithful_to_the_exact_one(exact: OpenVinoEncoder, sm
 def test_the_arithmetic_of_bytes_is_faithful_where_the_processor_has_it(
     weights: Mapping[str, Vectors], model_folder: Path
 ) -> None:
-    """Also on a machine without such a processor: numpy does what OpenVINO would do there."""
+    """Check the arithmetic on any machine: numpy does it as OpenVINO would on such a processor."""
     ids, _ = WordPieces(model_folder / "tokenizer.json", 256).ids(MAIL[:6])
     rounded = {name: _rounded(weight) if weight.ndim == 2 else weight for name, weight in weights.items()}
     product = numpy_bert.bytes_product(64)
@@ -169,7 +169,7 @@ def test_without_knowledge_of_the_processor_the_exact_graph_is_used(tmp_path: Pa
 def test_a_graph_that_is_wrong_on_this_processor_is_an_error_and_no_other_precision_is_taken(
     model_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else vectors of two precisions would come into one index."""
+    """Otherwise one index would hold vectors of two precisions."""
     monkeypatch.setattr("shared.embedding.openvino.model_folder.fastest_precision", lambda: Precision.INT8)
     assert OpenVinoEncoder(model_folder).precision is Precision.INT8
     monkeypatch.setitem(encoder._FAITHFUL, Precision.INT8, 1.1)
@@ -193,7 +193,7 @@ def test_a_folder_with_fp32_alone_serves_every_processor_under_a_name_of_its_own
 def test_a_host_needs_the_files_of_its_own_precision_and_takes_no_other(
     model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, used: Precision
 ) -> None:
-    """Else vectors of two precisions would come into one index because a file is missing."""
+    """Otherwise a missing file would put vectors of two precisions into one index."""
     monkeypatch.setattr("shared.embedding.openvino.model_folder.fastest_precision", lambda: used)
     for missing in Precision:
         folder = tmp_path / missing

@@ -1,4 +1,4 @@
-"""What follows a failed batch, as a table."""
+"""The decisions after a failed batch, as a table."""
 
 import pytest
 

@@ -35,7 +35,7 @@ Start = Callable[..., Any]
 
 
 async def at_once(_seconds: float) -> None:
-    """The waits between attempts are decisions, tested in test_attempts.py."""
+    """Do not wait between attempts. The waits are decisions, which test_batch_retries.py tests."""
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ async def test_calls_that_overlap_each_get_their_own_vectors(start: Start) -> No
 
 
 async def test_a_cancelled_call_does_not_leave_its_answer_to_the_next(start: Start, tmp_path: Path) -> None:
-    embedder = await start(batch_seconds=2.0)  # the next one waits for the end of the batch that hangs
+    embedder = await start(batch_seconds=2.0)  # the next batch waits for the end of the hanging batch
     hanging = asyncio.create_task(embedder.encode(["hang"]))
     notes = tmp_path / "journal"
     await asyncio.to_thread(_until, lambda: notes.exists() and "hang" in notes.read_text())

@@ -1,4 +1,4 @@
-"""Which texts go next, of all calls together."""
+"""The next texts to embed, chosen from all calls."""
 
 import asyncio
 

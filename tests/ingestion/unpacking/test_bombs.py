@@ -183,7 +183,7 @@ def test_a_size_that_is_negative_enormous_or_no_number_is_damage(tmp_path: Path,
 
 
 def test_an_xz_that_asks_for_gigabytes_of_dictionary_is_refused(tmp_path: Path) -> None:
-    import lzma  # noqa: PLC0415 - beside its only use
+    import lzma  # noqa: PLC0415 - next to its only use
 
     filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 20}]
     content = bytearray(lzma.compress(mbox("x"), filters=filters))

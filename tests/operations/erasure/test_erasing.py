@@ -1,4 +1,4 @@
-"""Erased is erased: read in every container, index, blob and queue, and again after all that could bring it back."""
+"""Erased mail is in no container, index, blob or queue, also after everything that could bring it back."""
 
 import asyncio
 import json
@@ -85,7 +85,7 @@ async def connected(site: Site) -> AsyncIterator[Clients]:
 
 
 def settled(site: Site) -> None:
-    """All archives that there are, are reported."""
+    """Wait until all archives are reported."""
     for item in site.json("/api/archives?source=list")["items"]:
         site.wait_until_reported(item["archive_id"])
 
@@ -114,7 +114,7 @@ def test_what_is_erased_is_nowhere_and_does_not_come_back(site: Site) -> None:
         left = asyncio.run(where())
         assert WORDS[kind] not in left, (kind, left.get(WORDS[kind]))
         assert len(left[KEPT]) > 3
-    # The same command again erases nothing more, and takes no summary away.
+    # The same command erases nothing more and deletes no summary.
     again = asyncio.run(erased(site, "message", TARGETS["message"]))
     assert (again["mails_erased"], again["summaries"]) == (0, 0)
     thread = site.json(f"/api/threads/{thread_id('<0.x@lists.example>', 'list')}/messages")["items"]
@@ -126,7 +126,7 @@ def test_what_is_erased_is_nowhere_and_does_not_come_back(site: Site) -> None:
     ]
     page = site.host.get(f"/threads/{thread_id('<0.x@lists.example>', 'list')}").text
     assert page.count("This message was erased.") == 2
-    # again: the same files, and one that grew, uploaded and fetched; and the file itself where archives lie
+    # Upload and fetch the same files again, a longer version, and a local file.
     grown = (LIST + OTHER + mail(30, "ada", "News", f"{KEPT} has grown by one mail.")).encode()
     for content in (LIST.encode(), OTHER.encode(), grown):
         answer = site.host.ask("POST", "/api/archives?source=list&filename=again.mbox", content)
@@ -155,7 +155,7 @@ def test_what_is_erased_is_nowhere_and_does_not_come_back(site: Site) -> None:
 
 
 def fetch(site: Site, content: bytes) -> None:
-    """As an operator does: a source is defined for what is there, and fetched."""
+    """Define a source and fetch it, as an operator does."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -165,7 +165,7 @@ def fetch(site: Site, content: bytes) -> None:
             self.wfile.write(content)
 
         def log_message(self, *_: object) -> None:
-            """Keep quiet."""
+            """Discard the server's log."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, ThreadPoolExecutor(1) as pool:
         pool.submit(server.serve_forever)
@@ -184,7 +184,7 @@ def fetch(site: Site, content: bytes) -> None:
 
 
 async def put_past_the_door(site: Site, content: bytes) -> str:
-    """As a file that was restored from a backup: nothing has read it against the list."""
+    """Store a file from a backup, which was never compared with the suppression list."""
     archive = archive_of(content, "list", datetime.now(UTC))
     async with connected(site) as clients:
         await clients.blobs.upload("archives", archive.file_path, content)
@@ -222,7 +222,7 @@ def test_what_is_older_than_its_source_keeps_goes_by_itself(site: Site) -> None:
     settled(site)
     assert asyncio.run(where()) == {"Ljubljana"}
     assert asyncio.run(expired()) == []
-    # What comes in again is as old.
+    # The next archive has the same date.
     site.host.ask("POST", "/api/archives?source=list&filename=again.mbox", LIST.encode())
     settled(site)
     assert asyncio.run(where()) == {"Ljubljana"}

@@ -1,4 +1,4 @@
-"""Everything that is stored anywhere, read through the SDKs, for words that must not be there."""
+"""Search everything that is stored anywhere, through the SDKs, for words that must be gone."""
 
 import asyncio
 import gzip
@@ -19,7 +19,7 @@ GZIP = b"\x1f\x8b"
 
 
 async def places_of(clients: Clients, words: Iterable[str]) -> dict[str, set[str]]:
-    """By word: where it stands. Every container, the index, every blob and every queue is read."""
+    """Return the places of each word in every container, the index, every blob and every queue."""
     found: dict[str, set[str]] = {word: set() for word in words}
     read = {"containers": 0, "passages": 0, "blobs": 0, "queues": 0}
 

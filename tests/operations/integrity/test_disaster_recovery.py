@@ -1,4 +1,4 @@
-"""The database comes back as it was some time ago: the rest is reconciled with it, as the runbook says."""
+"""After a point-in-time restore of the database the runbook's commands reconcile everything else."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -26,7 +26,7 @@ PROVENANCE = ("evidence", "summary_number", "ingestion_date", "requested_at", "r
 
 
 async def work_off(place: MailIn) -> None:
-    """What waits for parsing, all the way to the reports."""
+    """Run what waits for parsing through all stages up to the reports."""
     receiver = await place.place.receiver("parsing")
     (message,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
     for parsed in await place.run(PARSING, parse_event(b"".join(message.body))):
@@ -57,7 +57,7 @@ def backed_up(place: MailIn) -> Snapshot:
 
 
 def restore_to(place: MailIn, snapshot: Snapshot) -> None:
-    """As Azure restores an account to a time: what was written since is gone, what was deleted is back."""
+    """Undo all writes and deletions since a time, as Azure's restore of an account does."""
     with cosmos_of(place) as client:
         for name, each in containers(place, client).items():
             partition = each.read()["partitionKey"]["paths"][0].removeprefix("/")
@@ -68,7 +68,7 @@ def restore_to(place: MailIn, snapshot: Snapshot) -> None:
 
 
 async def ingest_files(place: MailIn) -> list[bool]:
-    """Every file of the blob storage again, as `archive ingest` sends them; whether each was a duplicate."""
+    """Ingest every file of the blob storage again, as `archive ingest` does, and return which were duplicates."""
     duplicates = []
     connection = place.clients.settings.STORAGE_CONNECTION
     assert connection is not None
@@ -76,7 +76,7 @@ async def ingest_files(place: MailIn) -> list[bool]:
         files = service.get_container_client(ARCHIVES_CONTAINER)
         ours = {archive["file_path"] for archive in await place.stored("archives")}
         for path in sorted(files.list_blob_names(), key=lambda path: path not in ours):
-            if path in ours or path.endswith(f"{LATER}.mbox"):  # other tests' files are there, too
+            if path in ours or path.endswith(f"{LATER}.mbox"):  # other tests store files as well
                 content = files.download_blob(path).readall()
                 sent = await take_upload(Upload(content, path.partition("/")[2], "list"), place.clients)
                 duplicates.append(sent.duplicate)
@@ -107,16 +107,17 @@ async def test_what_came_in_after_the_restored_time_comes_back_from_the_files(
         restore_to(place, at_that_time)
         damaged = await state(place)
         assert len(damaged["archives"]) == 1
-        assert len(damaged["vectors"]) == len(expected["vectors"])  # of mails that the database has lost
+        # Vectors of messages that the database has lost.
+        assert len(damaged["vectors"]) == len(expected["vectors"])
 
-        later = datetime.now(UTC) + timedelta(hours=2)  # beyond the grace for what is under way
+        later = datetime.now(UTC) + timedelta(hours=2)  # beyond the grace period for running work
         clients = with_clock(place.clients, lambda: later)
         looked = await verify(clients, VerifyOptions())
         found = {kind: count["found"] for kind, count in looked.counts.items() if count["found"]}
         assert found["vector_without_chunk"] == 2  # m2 and m7
         await verify(clients, VerifyOptions(repair=True))
-        assert await ingest_files(place) == [True, False]  # the one that the database knows is a duplicate
-        # The topic may still know the event of the first time; then the sweep asks for the archive.
+        assert await ingest_files(place) == [True, False]  # the database knows one of them: a duplicate
+        # The topic may still remember the first event. Then the sweep requests the archive.
         await sweep(with_clock(place.clients, lambda: later + timedelta(hours=1)))
         await work_off(place)
         await verify(clients, VerifyOptions(repair=True))

@@ -1,4 +1,4 @@
-"""Each kind of damage is planted, found, repaired by the pipeline itself, and gone."""
+"""Each kind of damage is planted, found, and repaired by the pipeline itself."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -43,7 +43,7 @@ ROOT, OTHER = thread_id("<m0@example.org>", "list"), thread_id("<m2@example.org>
 STAGES: dict[str, Stage[Any] | None] = {
     "parsing": PARSING,
     "chunking": CHUNKING,
-    "embedding": None,  # vectors of our own
+    "embedding": None,  # vectors of the test
     "summarization": SUMMARIZATION,
     "reporting": REPORTING,
 }
@@ -68,7 +68,7 @@ async def found(place: MailIn, now: Callable[[], datetime] = later) -> list[Find
 
 
 async def work_off(place: MailIn) -> None:
-    """What the repair published is done by the stages, until there is nothing more."""
+    """Run the stages on the events of the repair, until no event is left."""
     worked, place.now = True, place.now + timedelta(minutes=1)
     while worked:
         worked = False
@@ -173,7 +173,7 @@ async def leave_a_report(place: MailIn) -> None:
 
 
 async def leave_an_entry(place: MailIn) -> None:
-    """A subject of the thread's own that names another thread, too."""
+    """Change a subject entry of the thread so that it names another thread, too."""
     entry = next(entry for entry in await place.stored("entries") if entry["kind"] == "subject")
     changed = {**entry, "threads": {**entry["threads"], "gone": [1, 1]}}
     raw = RawDocument("threads", entry["pk"], changed)
@@ -217,7 +217,7 @@ async def test_damage_is_found_and_repaired_and_then_gone(
 ) -> None:
     for plant in damage:
         await plant(place)
-    assert await found(place, lambda: datetime.now(UTC)) == []  # may be under way
+    assert await found(place, lambda: datetime.now(UTC)) == []  # it may be work in progress
     streamed: list[Finding] = []
     done = await verify(
         with_clock(place.clients, later),
@@ -228,7 +228,7 @@ async def test_damage_is_found_and_repaired_and_then_gone(
     for kind in damage.values():
         assert done.counts[kind]["repaired"] == done.counts[kind]["found"] >= 1
     await work_off(place)
-    if await found(place):  # a summary made of what was damaged is found by the next run
+    if await found(place):  # the next run finds a summary that was made of damaged data
         await verify(with_clock(place.clients, later), VerifyOptions(repair=True))
         await work_off(place)
     assert await found(place) == []

@@ -1,4 +1,4 @@
-"""`verify` parses the archives again: what is not as they have it is found and named, and nothing else is."""
+"""`verify` parses the archives again, and finds and names exactly the documents that differ from them."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ from tests.support.services import RunningService
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 TEXT = "I think that this is right, and here is why it is so."
-# A late ancestor, a reply without headers, a mail of both, and a conflicting copy.
+# A late ancestor, a reply without headers, a message of both archives, and a conflicting copy.
 FIRST = (
     mail(0, subject="Require TLS 1.3", body=f"I propose it. {TEXT}")
     + mail(1, parent=0, body=f"I support this. {TEXT}")
@@ -148,7 +148,7 @@ async def _moved(place: MailIn) -> Undo:
 
 
 async def _moved_with_its_thread(place: MailIn) -> Undo:
-    """As somebody does who knows how threads are stored."""
+    """Move a message together with its thread, as a person who knows the storage format could."""
     undo_message = await _moved(place)
     threads = {id_: await place.clients.store.read(Thread, id_, Session()) for id_ in (ROOT, LUNCH)}
     members = {id_: list(thread.threading["members"]) for id_, thread in threads.items()}
@@ -208,7 +208,7 @@ async def _other_file(place: MailIn) -> Undo:
 
 
 async def _archive_without_record(place: MailIn) -> Undo:
-    """Its messages say that they come from an archive that is not there."""
+    """Store messages that name an archive that does not exist."""
     archive = archive_of(OTHER_WORDS)
     known = await place.clients.store.read(Archive, archive.id, Session())
     await place.clients.store.delete(Archive, archive.id, Session())
@@ -232,7 +232,7 @@ TAMPERED: dict[Tamper, tuple[str, str, str]] = {
 }
 
 
-# Together where none hides another: a run parses everything.
+# Findings that do not hide each other share a run, because a run parses everything.
 GROUPS: list[tuple[Tamper, ...]] = [
     (_other_text, _forgotten_conflict, _deleted, _added, _other_subject, _other_quote, _other_evidence),
     (_other_sender, _moved, _quote_of_another_message),

@@ -1,4 +1,4 @@
-"""Archives all the way to their reports, with vectors of our own instead of the model's."""
+"""Archives processed up to their reports, with the tests' vectors instead of the model's."""
 
 import json
 import re
@@ -33,7 +33,7 @@ FIRST = (
     + mail(5, subject="Lunch", body=f"Where do we eat? {LONG}")
 )
 SECOND = SHARED + mail(2, parent=1, body=f"I object. {LONG}") + mail(7, subject="Other", body=LONG)
-# Without m6, which answers the one and is answered by the other, m3 and m4 have nothing to do with each other.
+# Without m6, which answers one and is answered by the other, m3 and m4 are unrelated.
 APART = mail(3, subject="One", body=LONG) + mail(4, parent=6, subject="Two", body=LONG)
 BRIDGE = mail(6, parent=3, subject="Both", body=LONG)
 STEPS = [
@@ -42,7 +42,7 @@ STEPS = [
 ]  # fmt: skip
 
 
-# Of the deletion of FIRST where SECOND stays, with a failure put in: m0 and m5 go, m1 stays.
+# The receipt after FIRST is deleted and SECOND stays, with a planted failure: m0 and m5 go, m1 stays.
 RECEIPT = {
     "messages": 2, "messages_kept": 1, "chunks": 2, "vectors": 2, "threads": 1, "threads_rebuilt": 1,
     "summaries": 3, "reports": 2, "failures": 1, "archives": 1, "blobs": 1,
@@ -83,7 +83,7 @@ async def embed_all(place: MailIn) -> None:
 
 
 async def finish(place: MailIn) -> None:
-    """Embed, summarise and report whatever waits for it."""
+    """Embed, summarize and report all waiting documents."""
     await chunk_pending(place)
     await embed_all(place)
     waiting = [document["id"] async for document in place.clients.store.query(WAITING, Session())]
@@ -96,14 +96,14 @@ async def finish(place: MailIn) -> None:
 
 
 async def take_all_in(place: MailIn, content: bytes, name: str = "list", **options: datetime) -> str:
-    """The archive's id."""
+    """Ingest an archive up to its reports, and return its id."""
     await place.take_in(content, name, **options)
     await finish(place)
     return archive_of(content, name).id
 
 
 async def everything(place: MailIn) -> dict[str, Any]:
-    """All that is stored, and where each vector says that it belongs."""
+    """Return everything that is stored, with the thread, archive and source of each vector."""
     found: dict[str, Any] = {
         name: await place.stored(
             name,
@@ -127,14 +127,14 @@ async def everything(place: MailIn) -> dict[str, Any]:
 
 
 def _untimed(rows: list[Any]) -> list[Any]:
-    """Without the versions of texts in ids of chunks, and the ids of summaries that are made of them."""
+    """Remove the text versions in the ids of chunks, and the ids of summaries."""
     texts = [json.dumps(row, sort_keys=True) for row in rows]
     short = [re.sub(r"([0-9a-f]{20})-[0-9]{13}-", r"\1-", text) for text in texts]
     return [json.loads(text) for text in sorted(re.sub(UUID, "a summary", text) for text in short)]
 
 
 async def drain(place: MailIn) -> None:
-    """What removals ask for by the bus, nobody is there to do in these tests."""
+    """Empty the queues of requests that removals send, because no worker handles them in these tests."""
     for queue in ("removal", "summarization"):
         receiver = await place.place.receiver(queue)
         while await receiver.peek_messages(max_message_count=1):

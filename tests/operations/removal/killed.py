@@ -1,4 +1,4 @@
-"""A deletion that is killed at a named step, or at the nth of its requests ("request"); for the tests."""
+"""A deletion that is killed at a named step, or at the nth of its requests ("request"), for the tests."""
 
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from tests.support.kills import Step, serve
 
 
 def tell_requests(step: Step) -> None:
-    """Each, when it is about to be sent."""
+    """Report each request before it is sent."""
     send = aiohttp.ClientSession._request
 
     async def telling(self: aiohttp.ClientSession, *arguments: Any, **options: Any) -> aiohttp.ClientResponse:

@@ -1,4 +1,4 @@
-"""A deletion as a process of its own, killed with -9 and gone on with by another: to the same end."""
+"""A deletion in a process of its own, killed with -9 and continued by another process, ends the same."""
 
 import asyncio
 import signal
@@ -34,7 +34,7 @@ from tests.support.services import RunningService
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 KILLED = -signal.SIGKILL
-TELLING = ("thread_dropped", "failures")  # a thread that is nowhere, and a receipt that is not written yet
+TELLING = ("thread_dropped", "failures")  # a thread that is gone, and a receipt that is not written yet
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +45,14 @@ def kills() -> Iterator[Killer]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def expected(cloud: AppCloud, bus_service: RunningService) -> AsyncIterator[dict[str, Any]]:
-    """Everything as it is where the deleted archive never came in."""
+    """Return everything as if the deleted archive had never arrived."""
     async with mail_in(cloud, bus_service) as fresh:
         await take_all_in(fresh, SECOND)
         yield await everything(fresh)
 
 
 class Deletion:
-    """Run after run of it, each in a process of its own and when the locks of the one before have run out."""
+    """Run a deletion again and again, each time in a new process after the locks of the last one expired."""
 
     def __init__(self, place: MailIn, kills: Killer, removal: str) -> None:
         self._place, self._kills, self._id = place, kills, removal
@@ -98,12 +98,12 @@ async def test_a_deletion_killed_at_any_step_comes_to_the_same_end_and_the_same_
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)  # some 150 processes one after the other: a busy machine takes six minutes
+@pytest.mark.timeout(1200)  # about 150 processes in sequence: a busy machine takes six minutes
 @pytest.mark.requirement("R-1005")
 async def test_a_deletion_killed_at_its_first_request_and_then_at_its_second_and_so_on_comes_to_the_same_end(
     cloud: AppCloud, bus_service: RunningService, kills: Killer
 ) -> None:
-    """Of a thread that comes apart by it, and had taken another over."""
+    """The deletion splits a thread that had merged with another one."""
 
     async def ended(*, killing: bool) -> tuple[int, dict[str, Any], dict[str, Any]]:
         async with mail_in(cloud, bus_service) as place:

@@ -1,4 +1,4 @@
-"""A deletion looks once more, twenty minutes after its end, for what was on its way when it was done."""
+"""Twenty minutes after its end a deletion checks for writes that were still in flight."""
 
 from datetime import timedelta
 from typing import Any
@@ -92,7 +92,7 @@ async def test_the_document_of_a_deleted_archive_that_arrives_late_goes_when_its
         assert await place.clients.store.find(Archive, archive, Session()) is None
         uploaded = archive_of(FIRST, arrived=NOW + timedelta(hours=1))
         await place.clients.store.upsert(uploaded, Session())
-        with pytest.raises(DocumentNotFoundError):  # made since: that its blob is missing is a failure
+        with pytest.raises(DocumentNotFoundError):  # created after the deletion: a missing blob is a failure
             await place.run(PARSING, event_of(ingested(uploaded)))
         await drain(place)
 

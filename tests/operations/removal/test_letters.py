@@ -1,4 +1,4 @@
-"""Dead letters go with the archive or the source that they are about, and with no other."""
+"""Dead letters are deleted with the archive or source that they are about, and with no other."""
 
 import asyncio
 import json
@@ -48,7 +48,7 @@ QUEUES = (
 
 @pytest.fixture
 def short_locks(tmp_path: Path) -> Iterator[RunningService]:
-    """For each test its own: to empty the queues of the one before takes ten times as long."""
+    """A namespace for each test, because emptying the queues of the previous test takes ten times as long."""
     with namespace_with_short_locks(tmp_path) as running:
         yield running
 
@@ -79,7 +79,7 @@ class Letters(OpsPlace):
             await self.put(queue, name, event)
 
     async def names(self) -> list[str]:
-        # All queues at once, here and below: most of the time goes into opening links.
+        # Read all queues at once, here and below, because opening links takes most of the time.
         found = await asyncio.gather(*map(self.dead, QUEUES))
         return sorted(str(letter.message_id) for letters in found for letter in letters)
 
@@ -101,7 +101,7 @@ async def two_archives(cloud: AppCloud, bus: RunningService) -> AsyncIterator[Le
         place.first = await take_all_in(mail, FIRST, LIST)
         place.second = await take_all_in(mail, SECOND, LIST)
         for queue in QUEUES:
-            place.empty(queue)  # what the stages have sent
+            place.empty(queue)  # the messages that the stages have sent
         yield place
 
 
@@ -160,7 +160,7 @@ def complete(thread: str) -> data.SummaryComplete:
 
 
 async def letters_about(place: Letters) -> dict[str, tuple[str, Any]]:
-    """By name: queue and content of letters about the first archive, about the second, and about both."""
+    """Return the queue and content of each dead letter, named after its fate when the first archive is deleted."""
     first, second = archive_of(FIRST, LIST), archive_of(SECOND, LIST)
     own, shared, other = [await place.key_of(number) for number in (5, 1, 7)]
     chunks = {row["message_key"]: row["id"] for row in await place.mail.stored("chunks")}
@@ -196,7 +196,7 @@ async def letters_about(place: Letters) -> dict[str, tuple[str, Any]]:
 
 
 async def put_letters(place: Letters, queues: Collection[str] = QUEUES) -> list[str]:
-    """Those of these queues; the names of those that stay."""
+    """Put the dead letters of these queues, and return the names that must stay."""
     about = await letters_about(place)
     letters = {name: letter for name, letter in about.items() if letter[0] in queues}
     by_queue: dict[str, dict[str, Any]] = {}
@@ -222,7 +222,7 @@ async def test_a_letter_belongs_to_the_archive_by_what_it_names(
     ("queues", "going"),
     [
         pytest.param(("parsing", "chunking"), 3, id="two queues"),
-        pytest.param(QUEUES, 10, marks=pytest.mark.slow, id="all queues"),  # each costs two seconds
+        pytest.param(QUEUES, 10, marks=pytest.mark.slow, id="all queues"),  # each queue takes two seconds
     ],
 )
 async def test_an_archive_takes_its_dead_letters_with_it_and_no_other(
@@ -237,7 +237,7 @@ async def test_an_archive_takes_its_dead_letters_with_it_and_no_other(
         assert (audit.status, audit.actor, audit.via) == (AuditStatus.SUCCEEDED, "test", "deletion")
         assert (audit.selection["archive"], audit.counts["deleted"]) == (place.first, going)
         names = await place.clients.blobs.names(CONTAINER, "")
-        assert not [name for name in names if audit.id in name]  # nothing of them is kept
+        assert not [name for name in names if audit.id in name]  # no trace of them is stored
 
 
 @pytest.mark.slow
@@ -262,7 +262,7 @@ async def test_what_was_purged_of_it_goes_too_and_what_was_purged_with_it_can_be
         restore = await request_operation(place.clients, RESTORE, {"purge": purge.id}, ME)
         assert (await run_operation(place.clients, restore.id)).counts["restored"] == 1
         assert len(await place.waiting("parsing")) == 1
-        # What is left is the other archive's: its deletion takes the rest, from the blob that was written then.
+        # The rest belongs to the other archive. Its deletion removes it from the blob that was written then.
         place.first = place.second
         assert (await remove(place)).counts["archived_letters"] == 1
         with pytest.raises(DocumentNotFoundError):
@@ -289,14 +289,14 @@ async def test_letters_that_another_receiver_holds_do_not_keep_the_documents_and
 
 
 async def run_until_done(place: Letters, **options: Any) -> Removal:
-    """As the broker delivers the request again: until the locks of who was killed have run out."""
+    """Run the removal as the broker redelivers its request, until the killed process's locks expire."""
     for _ in range(10):
         try:
             return await remove(place, **options)
         except Exception as error:
             if classify(error).kind is ErrorKind.PERMANENT:
                 raise
-            await asyncio.sleep(LOCK_SECONDS / 2)  # a lock has no event that could be waited for
+            await asyncio.sleep(LOCK_SECONDS / 2)  # the end of a lock raises no event
     raise AssertionError("the letters are never free")
 
 

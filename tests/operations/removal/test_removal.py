@@ -1,4 +1,4 @@
-"""Deleting archives and sources with everything derived, on the local cloud."""
+"""Deleted archives and sources lose everything derived from them, on the local cloud."""
 
 from datetime import timedelta
 from typing import Any
@@ -236,9 +236,6 @@ async def test_a_long_deletion_is_done_in_several_runs(cloud: AppCloud, bus_serv
         await drain(place)
 
 
-# what is under way
-
-
 @pytest.mark.requirement("R-1005")
 async def test_events_of_a_deleted_archive_bring_nothing_back(
     cloud: AppCloud, bus_service: RunningService
@@ -249,19 +246,19 @@ async def test_events_of_a_deleted_archive_bring_nothing_back(
         (prepared,) = await place.run(CHUNKING, parsed)
         archive = arrived.data.archive_id
         await place.clients.store.patch(Archive, Patch(archive, set={"removing": True}), Session())
-        assert await place.run(PARSING, arrived) == []  # marked, and not gone yet
+        assert await place.run(PARSING, arrived) == []  # marked, and not deleted yet
         assert await place.run(EMBEDDING, prepared) == []
         assert {chunk["status"] for chunk in await place.stored("chunks")} == {"pending"}
         await remove(place, "archive", archive)
         assert await place.run(PARSING, arrived) == []
         assert await place.run(CHUNKING, parsed) == []
-        # As an embedding does that had begun before the deletion.
+        # An embedding that started before the deletion writes this.
         late = {"chunk_id": prepared.data.chunk_ids[0], "archive_id": archive, "embedding": [1.0, 0, 0, 0]}
         await place.clients.index.upsert([late])
         assert await place.run(EMBEDDING, prepared) == []
         assert not any((await everything(place)).values())
         unknown = event_of(ingested(archive_of(b"never seen")))
-        with pytest.raises(DocumentNotFoundError):  # a race, as ever
+        with pytest.raises(DocumentNotFoundError):  # a race, as in any other case
             await place.run(PARSING, unknown)
         await drain(place)
 
@@ -308,7 +305,7 @@ async def test_an_archive_that_is_being_deleted_is_refused_until_that_is_done(
     cloud: AppCloud, bus_service: RunningService
 ) -> None:
     async with mail_in(cloud, bus_service) as place:
-        # An archive of its own: the broker drops the event of one that another test has just announced.
+        # This test needs an archive of its own, because the broker drops the event of another test's archive.
         content = FIRST + mail(91, subject="Only here", body="Nobody else sends this.")
         archive = await take_all_in(place, content)
         asked = await request_removal(place.clients, "archive", archive, requested_by="test", now=NOW)

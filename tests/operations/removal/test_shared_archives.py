@@ -1,4 +1,4 @@
-"""The same file for two sources, a mail in two archives, and uploads that meet a deletion."""
+"""The same file for two sources, a message in two archives, and uploads that meet a deletion."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -78,8 +78,6 @@ async def test_a_mail_of_two_archives_is_found_by_each_and_by_the_other_when_one
         await drain(place)
 
 
-# uploads that meet a deletion
-
 Intruder = Callable[[MailIn, bytes], Awaitable[None]]
 
 
@@ -101,7 +99,7 @@ def _stop_at(step: str) -> RemovalRun:
 
 
 async def _archive_half_deleted(place: MailIn, content: bytes) -> None:
-    """Its document is gone, and the deletion does not know it yet."""
+    """Stop a deletion after it removed the document and before it recorded that."""
     stored = await _take(place, content)
     with pytest.raises(Crash):
         await remove(place, "archive", stored.archive.id, _stop_at("archive"))
@@ -114,7 +112,7 @@ async def _source_half_deleted(place: MailIn, content: bytes) -> None:
 
 
 def after_the_blob(monkeypatch: pytest.MonkeyPatch, intruder: Intruder, place: MailIn) -> list[str]:
-    """Let something happen between an upload's blob and its document, once."""
+    """Run the intruder once, between an upload's blob and its document."""
     happened: list[str] = []
     upload = storing._upload
 
@@ -129,7 +127,7 @@ def after_the_blob(monkeypatch: pytest.MonkeyPatch, intruder: Intruder, place: M
 
 
 def own_content(number: int) -> bytes:
-    """The broker drops the event of an archive that another test has just announced."""
+    """Build an archive for this test alone, because the broker drops repeated events."""
     return FIRST + mail(number, subject="Only here", body="Nobody else sends this.")
 
 
@@ -172,11 +170,12 @@ async def test_an_upload_that_meets_a_deletion_under_way_is_refused_and_works_af
     async with mail_in(cloud, bus_service) as place:
         content = own_content(93 if kind == "archive" else 94)
         happened = after_the_blob(monkeypatch, intruder, place)
-        with pytest.raises(refused, match="is being deleted"):  # its document was written, and is taken back
+        # Its document was written, and is removed again.
+        with pytest.raises(refused, match="is being deleted"):
             await _take(place, content)
         (id_,) = happened
         assert await place.stored("archives") == []
-        with pytest.raises(refused, match="is being deleted"):  # there is no document that says so
+        with pytest.raises(refused, match="is being deleted"):  # no document reports the deletion
             await _take(place, content)
         done = await remove(place, kind, id_ if kind == "archive" else "list")
         assert done.status is OperationStatus.SUCCEEDED

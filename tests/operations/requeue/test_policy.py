@@ -1,4 +1,4 @@
-"""The sweep's decisions, by tables."""
+"""The sweep's decisions, as tables."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -103,11 +103,11 @@ def test_the_timer_goes_by_the_setting_and_a_malformed_one_does_not_stop_the_app
     ("evidence", "was_open", "verdict"),
     [
         (FailureEvidence((DOWN,) * 5), False, "ServiceUnavailableError"),
-        (FailureEvidence((DOWN,) * 4), False, None),  # too few to tell
+        (FailureEvidence((DOWN,) * 4), False, None),  # too few failures
         (FailureEvidence((DOWN,) * 8 + (RACE,) * 2), False, "ServiceUnavailableError"),
-        (FailureEvidence((DOWN,) * 5 + (RACE,) * 5), False, None),  # no one cause
-        (FailureEvidence((BUG,) * 20), False, None),  # poison, not a dependency
-        (FailureEvidence((DOWN,) * 10, finished_meanwhile=10), False, None),  # it works as often as not
+        (FailureEvidence((DOWN,) * 5 + (RACE,) * 5), False, None),  # several causes
+        (FailureEvidence((BUG,) * 20), False, None),  # the documents' own bug, not a dependency
+        (FailureEvidence((DOWN,) * 10, finished_meanwhile=10), False, None),  # it works half of the time
         (FailureEvidence((DOWN,) * 10, finished_meanwhile=9), False, "ServiceUnavailableError"),
         (
             FailureEvidence((DOWN,) * 10, finished_meanwhile=1, finished_since=1),

@@ -1,4 +1,4 @@
-"""A place for the sweep's tests: documents in any state, a clock that the test owns, and the bus to look at."""
+"""A place for the sweep's tests: documents in any state, a clock that the test moves, and the queues."""
 
 import asyncio
 from collections import Counter
@@ -33,7 +33,7 @@ QUEUES = ("parsing", "chunking", "embedding", "summarization")
 
 
 def count_items(store: Store) -> Counter[str]:
-    """How many items this store's queries give from now on, by the container."""
+    """Count the items that this store's queries return from now on, by container."""
     items: Counter[str] = Counter()
     asked = store.query
 
@@ -58,15 +58,13 @@ class SweepPlace:
         self.clients = self.place.clients
         self.store = self.place.clients.store
 
-    # time
-
     def ago(self, **duration: float) -> datetime:
         return self.now - timedelta(**duration)
 
     def wait(self, **duration: float) -> None:
         self.now += timedelta(**duration)
 
-    # documents, by default created an hour ago
+    # By default created an hour ago.
 
     def archive(self, name: str = "a1", **changes: Any) -> Archive:
         id_ = self.place.name(name)
@@ -103,13 +101,13 @@ class SweepPlace:
     async def put(self, *documents: Document) -> None:
         for document in documents:
             await self.store.upsert(document, Session())
-            if isinstance(document, Chunk):  # one without its message is deleted
+            if isinstance(document, Chunk):  # a chunk without its message is deleted
                 own: dict[str, Any] = {"id": document.message_key, "status": ProcessingStatus.PROCESSED}
                 message = self.message().model_copy(update={**own, "message_key": document.message_key})
                 await self.store.create(message, Session())
 
     async def put_ready_thread(self, name: str = "t1", **changes: Any) -> Thread:
-        """A thread whose one message and chunk are done."""
+        """Store a thread whose one message and chunk are done."""
         done: dict[str, Any] = {"status": ProcessingStatus.PROCESSED}
         node = f"<m-{self.place.name(name)}>"
         key = message_key(node, "list")
@@ -124,7 +122,7 @@ class SweepPlace:
         return thread
 
     async def again(self, document: Document) -> Any:
-        """The document as it is now."""
+        """Return the current document."""
         return await self.store.read(
             type(document), document.id, Session(), partition=document.named_partition
         )
@@ -140,8 +138,6 @@ class SweepPlace:
                 )
             )  # fmt: skip
 
-    # the sweep
-
     async def sweep(self, **options: Any) -> Run:
         done = await sweep(
             with_clock(self.clients, lambda: self.now), Options(metrics=self.metrics, **options)
@@ -150,14 +146,14 @@ class SweepPlace:
         return done
 
     async def sweep_unguarded(self) -> Run:
-        """A sweep without its lease."""
+        """Run a sweep without its lease."""
         return await _Sweep(with_clock(self.clients, lambda: self.now), Options(metrics=self.metrics)).run()
 
     async def published(self, queue: str, expected: int = 1) -> list[Event[Any]]:
         return await self.place.take_all(queue, expected)
 
     async def quiet(self) -> bool:
-        """Whether there is nothing in the queues."""
+        """Return whether the queues are empty."""
         receivers = [await self.place.receiver(queue) for queue in QUEUES]
         peeked = await asyncio.gather(
             *(receiver.peek_messages(max_message_count=1) for receiver in receivers)
@@ -165,7 +161,7 @@ class SweepPlace:
         return not any(peeked)
 
     def counted(self, name: str, **labels: str) -> float:
-        """What the metric says; the sum where it is a histogram."""
+        """Return the value of the metric, or the count of a histogram."""
         data = self.reader.get_metrics_data()
         found = data.resource_metrics[0].scope_metrics[0].metrics if data else []
         for metric in found:

@@ -1,4 +1,4 @@
-"""A sweep that is killed at a named step; for the tests."""
+"""A sweep that is killed at a named step, for the tests."""
 
 from datetime import datetime
 from typing import Any

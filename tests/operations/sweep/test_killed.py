@@ -1,4 +1,4 @@
-"""The sweep as a process of its own, killed with -9 at each of its steps."""
+"""The sweep in a process of its own, killed with -9 at each of its steps."""
 
 import asyncio
 import signal
@@ -38,7 +38,7 @@ async def test_a_sweep_killed_at_any_step_is_made_good_by_the_next(
             archive, thread = place.archive(f"a-{step}"), await place.put_ready_thread(f"t-{step}")
             await place.put(archive)
             await sweep_and_die(place, kills, step)
-            place.wait(minutes=20)  # its lease has run out, and so has the backoff
+            place.wait(minutes=20)  # its lease and the backoff have expired
             await place.sweep()
             for document in (archive, thread):
                 swept = await place.again(document)
@@ -56,7 +56,7 @@ async def test_a_sweep_killed_at_any_step_is_made_good_by_the_next(
 async def test_a_sweep_killed_when_it_has_given_up_a_chunk_leaves_the_thread_to_the_next(
     cloud: AppCloud, bus_service: RunningService, kills: Killer
 ) -> None:
-    """The one that was killed knew that the thread might be ready now; the next has to find it by itself."""
+    """Only the killed sweep knew that the thread might be ready. The next sweep has to find it."""
     async with sweep_place(cloud, bus_service) as place:
         thread = await place.put_ready_thread(created_at=place.now)
         error = "ServiceUnavailableError: down"

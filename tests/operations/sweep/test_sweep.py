@@ -1,4 +1,4 @@
-"""The sweep on the local cloud: the specification's own tests, and what must hold beside them."""
+"""The sweep on the local cloud: the tests of the specification, and further properties."""
 
 import asyncio
 import logging
@@ -42,7 +42,7 @@ async def shared_place(cloud: AppCloud, bus_service: RunningService) -> AsyncIte
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def place(shared_place: SweepPlace) -> AsyncIterator[SweepPlace]:
-    """The same database, emptied: the sweep sees everything that is there."""
+    """An emptied database for each test, because the sweep sees everything in it."""
     ready = SweepPlace(shared_place.place.fresh())
     yield ready
     for container in ("archives", "messages", "chunks", "threads", "failures", "runs", "locks"):
@@ -55,9 +55,6 @@ async def _empty(place: SweepPlace, container: str) -> None:
     path = (await proxy.read())["partitionKey"]["paths"][0][1:]
     async for row in proxy.query_items(f"SELECT c.id, c.{path} AS place FROM c"):
         await proxy.delete_item(row["id"], row["place"])
-
-
-# the specification's tests
 
 
 @pytest.mark.requirement("R-725", "R-904")
@@ -97,11 +94,11 @@ async def test_a_failed_document_waits_for_its_backoff(place: SweepPlace) -> Non
 
 
 async def test_documents_whose_event_may_still_wait_in_a_long_queue_are_left_alone(place: SweepPlace) -> None:
-    """The broker stamps a message with its own time, so this test goes by the real clock."""
+    """Uses the real clock, because the broker stamps messages with its own time."""
     place.now = datetime.now(UTC)
     first = place.archive("first", created_at=place.ago(hours=3))
     await place.put(first)
-    assert (await place.sweep()).counts["archives"]["requeued"] == 1  # its event stays in the queue
+    assert (await place.sweep()).counts["archives"]["requeued"] == 1  # the archive's event stays in the queue
     waiting = place.archive("waiting", created_at=place.now)
     failed = place.archive("failed", attemptCount=1, lastAttemptTime=place.now, **FAILED)
     await place.put(waiting, failed)
@@ -133,13 +130,10 @@ async def test_a_document_at_its_last_attempt_is_given_up(
     assert place.counted("retry_job_failed_documents", collection="archives") == 1
 
 
-# which documents are due
-
-
 @pytest.mark.requirement("R-723")
 async def test_when_a_document_is_due(place: SweepPlace) -> None:
     def document(name: str, attempts: int, last: float | None, error: str | None, **ages: float) -> Message:
-        """The times are minutes ago."""
+        """Build a document whose times are this many minutes ago."""
         times: dict[str, Any] = {
             field: place.ago(minutes=age) for field, age in ({"created_at": 3000} | ages).items()
         }
@@ -213,10 +207,7 @@ async def test_a_requeued_document_that_fails_again_is_due_by_its_backoff_and_ke
     again = await place.again(message)
     assert (again.attemptCount, again.lastError) == (2, "TransientError: the store is down")
     events = await place.published("chunking", 2)
-    assert sorted(event.attempt for event in events) == [1, 2]  # a queue promises no order
-
-
-# events
+    assert sorted(event.attempt for event in events) == [1, 2]  # a queue guarantees no order
 
 
 @pytest.mark.requirement("R-725")
@@ -240,9 +231,6 @@ async def test_messages_and_chunks_are_asked_for_together_and_smaller_each_time(
         assert parse_event(event.to_json()) == event
     (together,) = [event for event in chunks if event.attempt == 1]
     assert len(together.data.chunk_threads) == len(together.data.chunk_messages) == 3
-
-
-# threads
 
 
 @pytest.mark.requirement("R-725")
@@ -280,7 +268,7 @@ async def test_a_thread_that_orchestration_is_about_to_ask_for_is_left_to_it(pla
     claim = {"version": "v", "event": "e", "at": stored_time(place.now), "since": stored_time(place.now)}
     thread = await place.put_ready_thread(requesting=claim)
     assert (await place.sweep()).counts["threads"]["requeued"] == 0
-    place.wait(hours=1)  # the claim is nobody's any more
+    place.wait(hours=1)  # the claim has expired
     assert (await place.sweep()).counts["threads"]["requeued"] == 1
     assert (await place.again(thread)).requesting is None
     await place.published("summarization")
@@ -327,13 +315,10 @@ async def test_a_document_that_was_reset_is_asked_for_however_lately_its_event_w
     (event,) = await place.published("parsing")
     await place.clients.bus.publish([event])  # as ingestion does
     await place.published("parsing")
-    await place.put(archive)  # as it was
+    await place.put(archive)  # the archive as it was
     await place.sweep()
     (again,) = await place.published("parsing")
     assert (again.message_id, again.attempt) == (event.message_id, 1)
-
-
-# the circuit breaker
 
 
 @pytest.mark.requirement("R-730")
@@ -369,7 +354,7 @@ async def test_the_circuit_closes_when_a_probe_succeeds(place: SweepPlace) -> No
     await place.sweep()
     (probe, *_) = await place.published("embedding", 5)
     place.wait(minutes=15)
-    assert "chunks" in (await place.sweep()).circuits  # nothing was heard of the probes
+    assert "chunks" in (await place.sweep()).circuits  # no probe has ended
     await place.published("embedding", 5)
     place.wait(minutes=15)
     done = {"status": ProcessingStatus.PROCESSED, "lastError": None, "lastAttemptTime": place.now}
@@ -382,13 +367,13 @@ async def test_the_circuit_closes_when_a_probe_succeeds(place: SweepPlace) -> No
 
 
 async def test_a_circuit_closes_when_there_is_nothing_left_to_probe(place: SweepPlace) -> None:
-    """No outcome of a probe can come then, and an alarm about it would last for ever."""
+    """No probe can end then, and the alarm would never stop."""
     await place.put(place.chunk("m1", attemptCount=1, lastAttemptTime=place.ago(minutes=6), **FAILED))
     await place.fail_stage("embedding", 6)
     assert "chunks" in (await place.sweep()).circuits
     await place.published("embedding", 1)
     place.wait(minutes=31)
-    waiting = await place.sweep()  # the probe is out
+    waiting = await place.sweep()  # the probe is running
     assert (waiting.circuits, waiting.counts["chunks"]["requeued"]) == (
         {"chunks": "no outcome of the probes yet"}, 0,
     )  # fmt: skip
@@ -401,7 +386,7 @@ async def test_a_circuit_closes_when_there_is_nothing_left_to_probe(place: Sweep
 async def test_a_sweep_reads_what_is_due_and_little_else(
     place: SweepPlace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As many that wait or are done make no difference; benchmarks/sweep.py shows it with 100,000."""
+    """Waiting and finished documents add no cost. benchmarks/sweep.py shows it with 100,000 documents."""
     due = {"attemptCount": 1, "lastAttemptTime": place.ago(minutes=6), **FAILED}
     waits = {"attemptCount": 2, "lastAttemptTime": place.ago(minutes=6), **FAILED}
     silent = {"attemptCount": 1, "lastAttemptTime": place.ago(minutes=6)}
@@ -410,15 +395,12 @@ async def test_a_sweep_reads_what_is_due_and_little_else(
     chunks = [place.chunk(f"m{n}", **states[n % len(states)]) for n in range(20 * len(states))]
     messages = [place.message(f"m{n}", status=ProcessingStatus.PROCESSED) for n in range(len(chunks))]
     await place.store.upsert_all([*chunks, *messages], Session())
-    monkeypatch.setattr(place.store, "query", place.store.query)  # put back at the end
+    monkeypatch.setattr(place.store, "query", place.store.query)  # restored at the end
     items = count_items(place.store)
     assert (await place.sweep()).counts["chunks"]["requeued"] == 20
-    # Also all chunks of the messages of what is due, and the counts, an item each.
+    # The sweep also reads all chunks of the due messages, and one item for each count.
     assert items["chunks"] <= 20 + 20 + 10
     await place.published("embedding")
-
-
-# runs
 
 
 @pytest.mark.requirement("R-806")
@@ -429,7 +411,7 @@ async def test_a_run_leaves_its_summary_and_a_dry_run_changes_nothing(place: Swe
     assert (rehearsed.counts["archives"]["requeued"], rehearsed.counts["messages"]["given_up"]) == (1, 1)
     assert (await place.again(archive)).attemptCount == 0
     assert await place.quiet()
-    assert await latest_run(place.clients) is None  # of runs that did something
+    assert await latest_run(place.clients) is None  # only of runs that changed something
     done = await place.sweep()
     kept = await place.store.read(Run, done.id, Session(), partition="sweep")
     assert (kept.status, kept.counts, kept.finished_at) == (RunStatus.SUCCEEDED, done.counts, place.now)
@@ -440,7 +422,7 @@ async def test_a_run_leaves_its_summary_and_a_dry_run_changes_nothing(place: Swe
 @pytest.mark.requirement("R-904")
 async def test_stuck_documents_stay_counted_until_something_is_heard_of_them(place: SweepPlace) -> None:
     await place.put(place.archive(attemptCount=1, lastAttemptTime=place.ago(hours=25)))
-    for expected in (1, 0, 1):  # asked for again, it gets a day; then it counts by when it was asked
+    for expected in (1, 0, 1):  # a new request gets a day, and then counts from its own time
         await place.sweep()
         assert place.counted("retry_job_stuck_documents", collection="archives") == expected
         place.wait(hours=23)
@@ -482,7 +464,7 @@ async def test_a_sweep_that_cannot_reach_cosmos_is_counted_all_the_same(
 
 
 async def test_while_the_broker_is_away_no_attempt_is_counted(cloud: AppCloud, tmp_path: Path) -> None:
-    """Two sweeps of an outage would leave an archive without attempts, though nobody has tried it."""
+    """Two sweeps during an outage would use up an archive's attempts, although no stage tried it."""
     with servicebus(tmp_path) as broker:
         async with sweep_place(cloud, broker, REQUEST_SECONDS="0.14") as place:
             archive = place.archive()
@@ -524,9 +506,6 @@ async def test_a_second_sweep_leaves_the_first_alone(place: SweepPlace) -> None:
     await place.published("parsing")
 
 
-# crashes
-
-
 @pytest.mark.parametrize("step", ["counted", "published", "noted", "given_up"])
 @pytest.mark.requirement("R-727")
 async def test_a_crash_at_any_step_loses_nothing_and_the_next_sweeps_come_to_the_same_end(
@@ -542,14 +521,14 @@ async def test_a_crash_at_any_step_loses_nothing_and_the_next_sweeps_come_to_the
 
     with pytest.raises(Crash):
         await place.sweep(progress=crash)
-    place.wait(minutes=15)  # the lease has run out, and so has the backoff of one attempt
+    place.wait(minutes=15)  # the lease and the backoff of one attempt have expired
     await place.sweep()
     documents = {document.id: await place.again(document) for document in (archive, thread, message)}
     assert documents[message.id].status == "failed_max_retries"
     for document in (archive, thread):
         swept = documents[document.id]
         assert isinstance(swept, Archive | Thread)
-        # Counted before the crash and not published, it was asked for once more.
+        # If it was counted and not published before the crash, it is requested once more.
         assert swept.attemptCount in (1, 2)
         assert swept.requeued_at is not None
     assert {event.data.archive_id for event in await place.published("parsing")} == {archive.id}

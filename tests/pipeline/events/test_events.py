@@ -24,7 +24,7 @@ from tests.support.events import event_of
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
-# Every event in the form of the specification, with values of our own.
+# Every event in the form of the specification, with the tests' values.
 GOLDEN = Path(__file__).with_name("specification.json")
 SAMPLES: dict[str, dict[str, Any]] = {
     event["event_type"]: event["data"] for event in json.loads(GOLDEN.read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
-"""What is sent and recorded stays the same, byte for byte: a broker and a database of an earlier version hold it.
+"""Sent and stored bytes never change, because brokers and databases hold data of earlier versions.
 
-`golden.json` was recorded once. Run `python -m tests.pipeline.events.test_golden` to record it again: only
-where a change of the stored form is meant.
+`golden.json` was recorded once. Run `python -m tests.pipeline.events.test_golden` to record it again, only
+after an intended change of the stored form.
 """
 
 import json
@@ -66,7 +66,7 @@ FAILURE = ClassifiedError(
     "message <a@example.org> at 4711 of 0xffee is corrupt",
     details={"messages_parsed": 3, "backend": "openvino"},
 )
-# The events that were recorded, each with all of its fields.
+# The recorded events, each with all of its fields.
 SAMPLE: dict[str, Any] = {
     name: parse_event(recorded["json"]).data
     for name, recorded in json.loads(GOLDEN.read_text(encoding="utf-8"))["events"].items()
@@ -128,7 +128,7 @@ def rebuilt(collection: Collection, documents: list[Any]) -> EventData:
 
 
 def built() -> dict[str, EventData]:
-    """Each event as its publishers make it."""
+    """Return each event as its publishers build it."""
     members = list(zip(KEYS, THREADS, strict=True))
     stored = archive()
     return {
@@ -171,7 +171,7 @@ def built() -> dict[str, EventData]:
 
 
 def failed() -> dict[str, EventData]:
-    """Each stage's own failure event."""
+    """Return each stage's own failure event."""
     plain = ClassifiedError(ErrorKind.TRANSIENT, "TimeoutError", "slow")
 
     def failure(

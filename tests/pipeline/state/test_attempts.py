@@ -1,4 +1,4 @@
-"""Attempts at a document: what is counted and kept, and which concurrent writes are refused."""
+"""Attempts at a document: counted and stored values, and refused concurrent writes."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
@@ -46,9 +46,6 @@ def test_an_error_is_kept_with_its_type_and_cut() -> None:
     assert error_text(ClassifiedError(ErrorKind.PERMANENT, "T", "x" * 1000)) == f"T: {'x' * 497}"
 
 
-# counted
-
-
 async def _count(store: Store, attempt: int) -> None:
     await count_attempt(store, [ARCHIVE], attempt=attempt, now=CREATED, session=Session())
 
@@ -66,7 +63,7 @@ async def test_the_highest_attempt_is_remembered_and_its_time(
 async def test_an_attempt_is_counted_on_the_documents_that_are_there_and_not_ahead_of_it(
     store: Store,
 ) -> None:
-    """All of a partition are one batch, and those that refuse it are left out of it."""
+    """All documents of a partition are one batch, without the documents that refuse the write."""
     first, *others = [f"abcd{number}" for number in range(400)]
     ids = [first, *(id_ for id_ in others if Message.partition_of(id_) == Message.partition_of(first))][:4]
     ahead, behind = new_message(ids[1], attemptCount=2), new_message(ids[3])
@@ -79,7 +76,7 @@ async def test_an_attempt_is_counted_on_the_documents_that_are_there_and_not_ahe
 
 
 class Bare(Archive):
-    """As other implementations store it."""
+    """A document as other implementations store it."""
 
     def to_cosmos(self) -> dict[str, Any]:
         without = ("attemptCount", "lastAttemptTime")
@@ -93,9 +90,6 @@ def bare() -> Bare:
 async def test_a_document_that_never_counted_starts_with_this_attempt(store: Store) -> None:
     changes = await changes_to(store, bare(), lambda: _count(store, 1))
     assert changes == {"attemptCount": 1, "lastAttemptTime": NOW}
-
-
-# failed
 
 
 async def _fail(store: Store, failure: ClassifiedError, final: str | None = None) -> None:
@@ -143,8 +137,6 @@ async def test_each_document_of_an_event_remembers_the_failure_and_those_that_ar
     assert [fields["attemptCount"] for fields in stored] == [3, 3, 3]
     assert await store.find(Message, "gone", session) is None
 
-
-# requeued, given up
 
 Act = Callable[[Store, DocumentRef, SeenAttempt], Awaitable[bool]]
 
@@ -238,9 +230,6 @@ async def test_a_requeue_is_recorded_only_while_its_attempt_is_the_last(
     await store.upsert(document, Session())
     assert await _record(store, ARCHIVE) is recorded
     assert await _record(store, GONE) is False
-
-
-# reset, reopened
 
 
 @pytest.mark.parametrize(

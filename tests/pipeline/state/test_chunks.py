@@ -23,7 +23,7 @@ from tests.support.documents import new_chunk
     [
         ({}, False),
         ({"embedding_generated": True, "embedding_model": "now", "status": "processed"}, True),
-        # Another model's vector is of no use to this model's index.
+        # This model's index cannot use another model's vector.
         ({"embedding_generated": True, "embedding_model": "before", "status": "processed"}, False),
         ({"embedding_generated": False, "embedding_model": "now"}, False),
         ({"status": "failed_max_retries"}, True),
@@ -84,5 +84,5 @@ async def test_only_an_embedded_chunk_forgets_its_error(
 
 
 async def test_a_recovered_chunk_that_had_no_error_is_not_written(store: Store) -> None:
-    """It may be gone: to write it would fail the whole batch."""
+    """The chunk may be gone, and a write would fail the whole batch."""
     await recover_chunks(store, [new_chunk("gone", status="processed")], Session())

@@ -39,14 +39,14 @@ def pending(channel: str, **fields: Any) -> ReportDelivery:
 
 
 def report_with(*deliveries: ReportDelivery, **fields: Any) -> Report:
-    # Each field that follows from the deliveries starts with a value that is wrong for all of them.
+    # Each field that follows from the deliveries starts with a value that is always wrong.
     stale: dict[str, Any] = {"delivery_channels": ["?"], "notified": None, "next_delivery_at": NOW}
     report = new_report(new_summary(SUMMARY), deliveries=list(deliveries), **fields)
     return report.model_copy(update=stale)
 
 
 async def _deliveries(store: Store, report: Report, change: Awaitable[Any]) -> tuple[dict[str, Any], ...]:
-    """What the change made of the report beside its deliveries, and then of each delivery."""
+    """Return the changes to the report without its deliveries, and then the changes to each delivery."""
 
     async def act() -> None:
         await change
@@ -139,7 +139,7 @@ async def test_no_attempt_is_counted_on_the_report_that_replaced_its_own(store: 
 
 
 async def test_what_others_write_on_a_report_stays(store: Store) -> None:
-    """Two deliveries of one report are under way at once: neither undoes the other's outcome."""
+    """Two deliveries of one report run at once, and neither undoes the other's outcome."""
     report = report_with(pending("a"), pending("b"))
     await store.upsert(report, Session())
     await mark_delivered(store, report, 0, LATER)

@@ -43,7 +43,7 @@ async def test_a_refresh_that_ended_made_what_it_had_seen(store: Store) -> None:
     digest = new_digest()
     changes = await changes_to(store, digest, lambda: finish_digest(store, digest))
     assert changes == {"made": 3, "lastError": None, "announced": 1}
-    await store.upsert(new_digest(touches=9), Session())  # touched while the refresh was under way
+    await store.upsert(new_digest(touches=9), Session())  # a thread changed during the refresh
     await finish_digest(store, digest)
     stored = await stored_fields(store, digest)
     assert (stored["touches"], stored["made"]) == (9, 3)
@@ -104,7 +104,7 @@ async def test_a_refresh_that_failed_is_counted_with_its_error(store: Store) -> 
 async def test_a_digest_whose_refresh_failed_is_made_again_although_a_later_refresh_made_it(
     store: Store,
 ) -> None:
-    """What the one that failed wrote last may arrive after the later one has looked."""
+    """The last write of the failed refresh may arrive after the later refresh has read."""
     failure = ClassifiedError(ErrorKind.TRANSIENT, "ServiceSilentError", "no answer")
     made = new_digest(working=3, made=3)
     changes = await changes_to(store, made, lambda: fail_digest(store, "d1", failure, CREATED))

@@ -1,4 +1,4 @@
-"""Nobody but shared/pipeline/state writes the fields that make a document's state."""
+"""Only shared/pipeline/state writes the fields of a document's state."""
 
 import ast
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ STATE_FIELDS = frozenset(
 )  # fmt: skip
 ROOMS = ("shared", "stages")
 HOME = "shared/pipeline/state/"
-# These name the fields in conditions and in what they show, and can write none: they get no Patch.
+# These packages name the fields in conditions and views. They cannot write, because they get no Patch.
 READERS = ("shared/models/queries/", "shared/views/")
 READING_ROOMS = ("web", "ops", "shared/views", "shared/models/queries")
 
-# A new document, or something that is not stored: whose constructor takes a field of the same name.
+# Constructors with a field of the same name, of new documents or of objects that are not stored.
 CONSTRUCTORS = {
     "Report": "a new document",
     "Summary": "a new document",
@@ -32,7 +32,7 @@ CONSTRUCTORS = {
     "SummaryComplete": "an event",
     "save_audit": "an audit record's own status, which only upkeep/audit stores",
 }
-# Modules in which the name means something else, or is read and shown.
+# Modules that use the name with another meaning, or only read the field.
 MODULES = {
     ("shared/ingestion/fetch_runs.py", "status"): "the status of an Operation",
     ("shared/pipeline/bare_events.py", "summary_id"): "a field of SummaryComplete",
@@ -60,11 +60,11 @@ MODULES = {
 class Write(NamedTuple):
     field: str
     line: int
-    called: str | None  # the function or class whose keyword it is
+    called: str | None  # the function or class that gets the keyword
 
 
 def writes(source: str) -> Iterator[Write]:
-    """Every dict key, keyword argument and assignment that names a field of the state."""
+    """Return every dict key, keyword argument and assignment that names a field of the state."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Dict(keys=keys):
@@ -125,7 +125,8 @@ def test_no_exception_is_left_over() -> None:
 def test_rooms_that_show_documents_patch_none(room: str) -> None:
     paths = sorted((ROOT / room).rglob("*.py"))
     assert paths
-    writers = {"Patch", "patch_all", "write_all", "upsert_all"}  # one document needs a Patch, many these
+    # Single documents need a Patch, many need these functions.
+    writers = {"Patch", "patch_all", "write_all", "upsert_all"}
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in paths

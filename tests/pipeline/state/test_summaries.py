@@ -1,4 +1,4 @@
-"""Which summary and report of a scope is the current one."""
+"""The current summary and report of a scope."""
 
 from typing import Any
 
@@ -62,7 +62,8 @@ async def test_a_digest_that_names_no_summary_has_no_report(store: Store) -> Non
 def test_numbers_go_on_from_the_clock() -> None:
     now = int(CREATED.timestamp() * 1000)
     assert next_number(0, CREATED) == now
-    assert next_number(now, CREATED) == now + 1  # another within the same moment, or on a host behind
+    # A summary in the same millisecond, or on a host whose clock is behind.
+    assert next_number(now, CREATED) == now + 1
 
 
 async def test_a_report_goes_when_its_summary_is_gone_and_stays_when_that_is_there(store: Store) -> None:
@@ -86,7 +87,7 @@ async def test_the_report_of_another_summary_stays(store: Store) -> None:
 async def test_a_deletion_that_arrives_late_leaves_a_report_that_was_published_since(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Summary and report are made anew after the deletion has read the old report, before its write arrives."""
+    """Summary and report are replaced after the deletion read the old report and before its write arrives."""
     made, delete, arrived = new_summary("a"), store.delete, list[bool]()
     await store.upsert(new_report(made), Session())
 

@@ -1,4 +1,4 @@
-"""A mail server that keeps what it gets, and refuses what it is told to."""
+"""A mail server that stores the mail that it gets, and refuses it if told to."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from aiosmtpd.smtp import Session as SmtpSession
 
 @dataclass
 class MailServer:
-    """`refusals` are answers to come, one for each recipient: an empty one accepts."""
+    """A mail server. `refusals` are its next answers, one for each recipient. An empty answer accepts."""
 
     got: list[EmailMessage] = field(default_factory=list)
     recipients: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Digests by e-mail, on the local cloud and with a real mail server: asked for, confirmed, sent, ended."""
+"""Digests by email, on the local cloud and with a real mail server: requested, confirmed, sent, ended."""
 
 import re
 from collections.abc import AsyncIterator
@@ -153,7 +153,7 @@ async def test_two_instances_send_one_mail(cloud: AppCloud, bus_service: Running
         place.now += timedelta(days=2)
         assert await run(place) == 1
         late = await place.clients.store.replace(subscription, Session())
-        assert not isinstance(late, Subscription)  # who stood still meanwhile changes nothing
+        assert not isinstance(late, Subscription)  # a delayed worker changes nothing
         assert await run(place) == 0
         assert len(server.got) == 2
 
@@ -223,7 +223,7 @@ async def test_at_a_site_with_accounts_a_digest_has_what_the_account_that_confir
         assert set(sent) == {"m@example.org", "before@example.org"}
         assert "TLS of a**@example.org" in sent["m@example.org"]
         assert "confirm" in sent["before@example.org"]
-        # Half a year later the account confirms anew, or its subscription ends.
+        # Half a year later the account has to confirm again, or its subscription ends.
         asked = len(server.got)
         await run(place, days=181)
         assert "confirm" in words(server.got[-1])[0]

@@ -1,4 +1,4 @@
-"""What a mail says: hostile titles stay inside their line, in text, HTML and headers."""
+"""Hostile titles stay inside their line, in the text, HTML and headers of a mail."""
 
 from datetime import UTC, datetime
 

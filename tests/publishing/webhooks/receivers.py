@@ -1,4 +1,4 @@
-"""Receivers that fail in their ways, and reports that are on their way to them."""
+"""Webhook receivers that fail in several ways, and reports to deliver to them."""
 
 import json
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ SECRET = "a secret of some length"
 
 @dataclass
 class Receiver:
-    """A webhook's other end: what it answers, and what it got."""
+    """A webhook's receiver: its answers, and the requests that it got."""
 
     statuses: list[tuple[int, dict[str, str]]] = field(default_factory=list)
     got: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
@@ -65,7 +65,7 @@ async def reporting(
 
 
 async def published(place: MailIn, version: str = "v1") -> Event[Any]:
-    """A report of a thread whose ids are this test's own: the broker knows no other test's events then."""
+    """Publish a report whose ids are unique to this test, so that the broker drops no event."""
     content = mail(0, subject="TLS", body="I propose TLS 1.3.")
     content = content.replace(b"@example.org", f"@{place.place.tag}.org".encode())
     if version == "v1":

@@ -1,4 +1,4 @@
-"""Reports on their way to webhooks, on the local cloud, with receivers that fail in their ways."""
+"""The delivery of reports to webhooks, on the local cloud, with receivers that fail in several ways."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from tests.support.webhook_receiver import verify_signature
 
 
 async def deliver(place: MailIn, patience: float = TIMEOUT_SECONDS, **later: float) -> Report:
-    """What a run of the timer does, some time later; the report after it."""
+    """Run deliveries as the timer does, some time later, and return the report."""
     place.now += timedelta(**later)
     await deliver_due(place.clients, place.now, patience=patience)
     (newest,) = await place.stored("reports")
@@ -66,7 +66,7 @@ async def test_a_webhook_that_is_down_is_tried_again_with_backoff_and_the_other_
             assert len(down.got) == 1
             await deliver(place, seconds=1)
             assert len(down.got) == 2
-            await deliver(place, seconds=899)  # it asked for 900, our own backoff is shorter
+            await deliver(place, seconds=899)  # it asked for 900, which is longer than our backoff
             assert len(down.got) == 2
             report = await deliver(place, seconds=1)
             assert (report.notified, report.delivery_channels) == (True, ["down", "well"])
@@ -102,7 +102,7 @@ async def test_a_crash_in_an_attempt_counts_as_one_and_does_not_lose_the_report(
         async with reporting(cloud, bus_service, hook("one", receiver.port)) as place:
             await published(place)
             (stored,) = await place.stored("reports")
-            # As an attempt leaves it that never came back.
+            # An attempt that never returned leaves this.
             claimed = stored["deliveries"][0] | {
                 "attempts": MAX_ATTEMPTS - 1,
                 "next_attempt_at": stored_time(place.now + timedelta(seconds=30)),

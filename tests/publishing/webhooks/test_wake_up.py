@@ -1,4 +1,4 @@
-"""When deliveries are attempted: scheduled messages, and none where nothing is due."""
+"""The times of delivery attempts: scheduled messages, and none if nothing is due."""
 
 import random
 from collections.abc import AsyncIterator
@@ -20,13 +20,13 @@ from tests.support.services import RunningService
 
 
 def own_day() -> datetime:
-    """A day of this test's own, years ahead: the broker knows no other test's messages of it, and keeps ours."""
+    """Return a day years ahead for this test alone, so that the broker's messages of other tests do not count."""
     start = datetime(2050, 1, 1, 12, tzinfo=UTC)
     return start + timedelta(days=random.randrange(300_000))
 
 
 async def scheduled(clients: Clients, day: datetime) -> list[datetime]:
-    """The times for which the broker holds a message, on this test's day."""
+    """Return the times of the broker's scheduled messages, on this test's day."""
     start, times = 1, list[datetime]()
     while messages := await clients.bus.peek("deliveries", start=start):
         start = (messages[-1].sequence_number or 0) + 1
@@ -35,7 +35,7 @@ async def scheduled(clients: Clients, day: datetime) -> list[datetime]:
 
 
 def at(place: MailIn, now: datetime) -> Clients:
-    """The place from now on at this time, for the stages and for the clients that are returned."""
+    """Set the time of the place, for the stages and the returned clients."""
     place.now = now
     place.clients = with_clock(place.clients, lambda: place.now)
     return place.clients
@@ -55,7 +55,8 @@ async def test_a_report_schedules_its_delivery_and_a_burst_of_reports_schedules_
         place.now = day + timedelta(seconds=SLOT_SECONDS)
         assert await deliver_and_wake(clients) == 1
         assert len(receiver.got) == 1
-        assert len(await scheduled(clients, day)) == 1  # nothing is pending any more: no other message
+        # Nothing else is pending, so there is no other message.
+        assert len(await scheduled(clients, day)) == 1
 
 
 async def test_without_a_webhook_nothing_is_scheduled(cloud: AppCloud, bus_service: RunningService) -> None:
@@ -87,7 +88,7 @@ async def test_a_receiver_that_is_down_is_asked_again_by_a_message_at_its_time(
 async def overdue(
     cloud: AppCloud, bus_service: RunningService
 ) -> AsyncIterator[tuple[MailIn, Receiver, datetime]]:
-    """A report whose message was lost."""
+    """Return a report whose message was lost."""
     async with receiving() as receiver, reporting(cloud, bus_service, hook("one", receiver.port)) as place:
         day = own_day()
         at(place, day - timedelta(days=1))
@@ -131,7 +132,7 @@ class Away:
 
 
 async def test_an_outage_is_waited_for_in_the_broker(overdue: tuple[MailIn, Receiver, datetime]) -> None:
-    """A message that is delivered again at once would be a dead letter within seconds."""
+    """An immediate redelivery would use up all deliveries within seconds."""
     place, receiver, day = overdue
     away: Any = Away(TransientError("away"))
     assert await deliver_and_wake(replace(place.clients, store=away)) == 0

@@ -1,4 +1,4 @@
-"""What is left when all has settled: everything that a reader or an operator could see, and nothing of time."""
+"""The end state: everything that a reader or an operator could see, without times."""
 
 import asyncio
 from typing import Any
@@ -29,7 +29,7 @@ async def _end_state(settings: Settings) -> dict[str, Any]:
     clients = await Clients.connect(settings)
     try:
         state: dict[str, Any] = {name: await _rows(clients, name, text) for name, text in QUERIES.items()}
-        reported = {row["summary_id"] for row in state["reports"]}  # no crash decides which others there are
+        reported = {row["summary_id"] for row in state["reports"]}  # crashes decide which others exist
         state["summaries"] = [row for row in state["summaries"] if row["id"] in reported]
         vectors = [
             await indexed(clients.index, row["id"]) for row in state["chunks"] if row["embedding_generated"]

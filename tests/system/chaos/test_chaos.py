@@ -1,7 +1,7 @@
-"""Forward progress: whatever is killed and whatever fails on the way, the end is that of a calm run.
+"""Forward progress: after any kills and faults the end state is that of a calm run.
 
-Two hosts, whose clocks differ by thirteen seconds, share one database, broker, index and blob storage. Archives
-come in, some are deleted while they are worked on, and everything is killed, frozen or refused meanwhile.
+Two hosts, whose clocks differ by thirteen seconds, share one database, broker, index and blob storage. While
+archives arrive and some are deleted, everything is killed, frozen or refused.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from tools.run_archives.client import archives_at
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(1500),
-    # The Service Bus SDK leaves the socket of a connection that breaks while it opens to the garbage collector.
+    # If a connection breaks while it opens, the Service Bus SDK does not close its socket.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model"),
 ]
@@ -55,7 +55,7 @@ PASSING = (
 
 
 def ask(method: str, address: str, body: bytes | None = None) -> Any:
-    """What the app answers; nothing while it is away."""
+    """Return the app's answer, or None while it is away."""
     request = urllib.request.Request(address, data=body, method=method)
     try:
         with urllib.request.urlopen(request, timeout=30) as answer:
@@ -65,14 +65,14 @@ def ask(method: str, address: str, body: bytes | None = None) -> Any:
 
 
 def upload(app: World, source: str, name: str, content: bytes, host: str = HOSTS[0]) -> str:
-    """Send a file until it was taken; the archive's id."""
+    """Send a file until it is accepted, and return the archive's id."""
     address = f"{app.app(host)}/api/archives?source={source}&filename={name}"
     taken = wait_for(lambda: ask("POST", address, content), seconds=180, what=f"the upload of {name}")
     return str(taken["archive_id"])
 
 
 def upload_samples(app: World) -> list[str]:
-    """By turns to one host and the other."""
+    """Upload to one host and the other in turn."""
     return [
         upload(app, sample.source, sample.path.name, sample.path.read_bytes(), HOSTS[number % len(HOSTS)])
         for number, sample in enumerate(SAMPLES)
@@ -81,7 +81,7 @@ def upload_samples(app: World) -> list[str]:
 
 @dataclass
 class Passing:
-    """Archives that come in only to be deleted again, while they are still worked on."""
+    """Archives that are deleted while they are still being processed."""
 
     app: World
     ids: list[str] = field(default_factory=list)
@@ -118,7 +118,7 @@ def kill_and_start(name: str) -> Act:
 def stands_still(name: str) -> Act:
     def act(app: World, _passing: Passing) -> None:
         with frozen(app.running[name].process):
-            time.sleep(FROZEN_SECONDS)  # its connections stay open meanwhile, and nothing is answered
+            time.sleep(FROZEN_SECONDS)  # its connections stay open, but get no answers
 
     return act
 
@@ -129,7 +129,7 @@ def deletes_under_way(_app: World, passing: Passing) -> None:
 
 
 def window_passes(app: World, _passing: Passing) -> None:
-    """The topic has forgotten the events of archives by now, and is sent them again."""
+    """Wait until the topic has forgotten the archives' events and gets them again."""
     time.sleep(DUPLICATE_SECONDS + 1)
     wait_for(lambda: _announced_again(app), seconds=120, what="the events to be sent again")
 
@@ -137,7 +137,7 @@ def window_passes(app: World, _passing: Passing) -> None:
 def _announced_again(app: World) -> bool:
     try:
         return asyncio.run(_announce_again(app)) > 0
-    except Exception as error:  # noqa: BLE001 - a service is away: once more
+    except Exception as error:  # noqa: BLE001 - a service is away: try again
         print("not sent again:", type(error).__name__)
         return False
 
@@ -221,7 +221,7 @@ ACTS: dict[str, Act] = {
 
 
 def hit_the_rest(app: World, passing: Passing) -> None:
-    """Each kind of fault that nobody has run into yet: another archive comes, and meets it."""
+    """Upload another archive for each kind of fault that has not hit yet, until it hits."""
     for named in FAULTS:
         if not app.was_hit(named):
             ACTS[named](app, passing)
@@ -245,7 +245,7 @@ def settle(app: World, archives: list[str], passing: Passing) -> dict[str, Any]:
 
 
 async def digests_are_made(app: World) -> bool:
-    """Whether none is due and nothing is under way. The timer that makes them comes every five minutes only."""
+    """Refresh due digests now, because the timer runs only every five minutes. Return whether all is done."""
     clients = await Clients.connect(app.settings())
     try:
         made = await refresh_due(clients, clients.runtime.now())
@@ -256,7 +256,7 @@ async def digests_are_made(app: World) -> bool:
 
 
 async def _unrest(app: World, deleted: list[str]) -> list[str]:
-    """Deletions under way, and dead letters that the sweep has not resolved yet."""
+    """Return running deletions, and dead letters that the sweep has not resolved yet."""
     clients = await Clients.connect(app.settings())
     try:
         keys = [removal_id("archive", archive) for archive in deleted]
@@ -277,13 +277,13 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     with world(tmp_path_factory.mktemp("calm")) as app:
         ended = settle(app, upload_samples(app), Passing(app))
         _check_clocks(app)
-    # What is compared must be there: an empty list equals any other.
+    # The compared lists must not be empty, because an empty list equals any other.
     assert all(ended[kind] for kind in (*QUERIES, "vectors")), {kind: len(ended[kind]) for kind in ended}
     return ended
 
 
 def _check_clocks(app: World) -> None:
-    """A clock that is right would prove nothing."""
+    """Check that each clock is off. Correct clocks would prove nothing."""
     for number, (host, off_by) in enumerate(CLOCKS.items()):
         sent = datetime.now(UTC)
         id_ = upload(app, "clocks", f"{number}.mbox", PASSING.format(f"clock{number}").encode(), host)
@@ -306,12 +306,12 @@ def test_kills_and_faults_change_nothing_about_the_end(
         for name in [*every_act, *chance.choices(sorted(ACTS), k=ROUNDS - len(ACTS))]:
             print(f"{time.monotonic() - started:6.1f}", name)
             ACTS[name](app, passing)
-            time.sleep(chance.uniform(0.05, 0.6))  # how far it gets between two blows is part of the game
+            time.sleep(chance.uniform(0.05, 0.6))  # the progress between two faults is random
         hit_the_rest(app, passing)
         app.calm()
         passing.delete_rest()
         ended = settle(app, archives, passing)
-    # A fault that nobody ran into proves nothing.
+    # A fault that hit nothing proves nothing.
     assert all(app.hits[named] for named in FAULTS), app.hits
     assert passing.ids
     for kind, expected in calm.items():

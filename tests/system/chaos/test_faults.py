@@ -1,7 +1,7 @@
-"""The fault table: a service or a host hangs, is killed or has no room. It is named, and nothing is lost.
+"""The fault table: a service or a host hangs, is killed or is full. The app names it and loses nothing.
 
-While it lasts, health, status, pages and uploads answer in five seconds and name the culprit. Afterwards every
-archive completes, at the default number of attempts, no dead letter is left, and the checks find nothing.
+During the fault health, status, pages and uploads answer in five seconds and name the cause. Afterwards every
+archive completes, at the default number of attempts, without dead letters or findings of the checks.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ pytestmark = [
     pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model"),
 ]
 BOUND = 5.0
-LARGE = 20_000  # mails: 3 MB
+LARGE = 20_000  # messages: 3 MB
 TABLE = ROOT / "build" / "faults.md"  # `make faults` prints it
 PATIENCE = 300
 NAMES = {"cosmos": "Cosmos DB", "servicebus": "Service Bus", "search": "AI Search", STORAGE: "Blob storage"}
@@ -53,9 +53,9 @@ Change = Callable[[World], AbstractContextManager[None]]
 class Fault:
     change: Change
     says: str  # in /api/health and in `status`
-    refuses: frozenset[str] = frozenset()  # what may answer 503 meanwhile; all else answers 2xx
-    host: str = HOSTS[1]  # who is asked
-    by_app: bool = True  # whether the app itself can say it
+    refuses: frozenset[str] = frozenset()  # may answer 503 during the fault, and all else answers 2xx
+    host: str = HOSTS[1]  # gets the requests
+    by_app: bool = True  # whether the app itself can report it
 
 
 def hang(name: str) -> Change:
@@ -151,8 +151,8 @@ class Place:
     app: World
     archives: list[str] = field(default_factory=list)
     asked: int = 0
-    calm: dict[str, float] = field(default_factory=dict)  # by request: what it takes without a fault
-    rows: dict[str, dict[str, str]] = field(default_factory=dict)  # by fault and column: what was measured
+    calm: dict[str, float] = field(default_factory=dict)  # by request: its time without a fault
+    rows: dict[str, dict[str, str]] = field(default_factory=dict)  # by fault and column: the measured values
     named: str = ""
 
     def note(self, column: str, measured: object) -> None:
@@ -178,7 +178,7 @@ class Place:
         kind = f"{method} {path.partition('?')[0]}"
         if calm:
             self.calm[kind] = max(took, self.calm.get(kind, 0))
-        else:  # beside what it takes without a fault, on a machine that may be busy
+        else:  # added to the time without a fault, on a machine that may be busy
             allowed = BOUND + self.calm.get(kind, 0.0)
             if kind in REQUESTS:
                 self.note(REQUESTS[kind], f"{found[0]} in {took:.1f} s")
@@ -254,7 +254,7 @@ def status_of(place: Place, *, address: str) -> tuple[SystemStatus, float]:
 
 
 def look(place: Place, fault: Fault) -> None:
-    """What answers, how fast, and what it says."""
+    """Check which requests are answered, how fast, and with which text."""
     host, app = fault.host, place.app
     if fault.by_app:
         status, text = place.timed("GET", "/api/health", host)
@@ -274,13 +274,13 @@ def look(place: Place, fault: Fault) -> None:
     for name, path in (("home", "/"), ("search", "/search?q=fault")):
         status, text = place.timed("GET", path, host)
         assert status == (503 if name in fault.refuses else 200), (name, status, text[-300:])
-    # A full disk may have room for one mail.
+    # A full disk may have space for one message.
     status, text = place.upload_timed(host, times=LARGE if "disk" in place.named else 1)
     assert status == (503 if "upload" in fault.refuses else 202), text
 
 
 async def left_over(app: World) -> tuple[list[str], list[Finding]]:
-    """The dead letters, and what the checks find."""
+    """Return the dead letters, and the findings of the checks."""
     clients = await Clients.connect(app.settings())
     try:
         letters = await diagnosed_letters(clients, list(QUEUES), most=100, judged=True)
@@ -301,7 +301,7 @@ def test_a_fault_is_named_and_afterwards_nothing_is_missing(place: Place, named:
     with fault.change(app):
         if named == "missing model":
             wait_for(lambda: answers(place, HOSTS[1]), seconds=60, what="the host")
-            place.timed("GET", "/", HOSTS[1], calm=True)  # a start takes its time
+            place.timed("GET", "/", HOSTS[1], calm=True)  # a start takes longer
         time.sleep(2.1)  # health keeps an answer for two seconds
         look(place, fault)
     if named == "missing model":

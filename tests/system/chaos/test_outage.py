@@ -1,6 +1,6 @@
-"""Each service is away, for longer than all retries take, while archives come in: all heals by itself.
+"""Each service is away for longer than all retries while archives arrive, and everything recovers by itself.
 
-The waits are scaled down by the settings (`world.QUICK`); tests/simulation has half an hour of virtual time.
+The settings shorten the waits (`world.QUICK`). tests/simulation covers half an hour of virtual time.
 """
 
 import asyncio
@@ -21,16 +21,17 @@ from tests.system.chaos.world import HOSTS, World, world
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(1500),
-    # The Service Bus SDK leaves the socket of a connection that breaks while it opens to the garbage collector.
+    # If a connection breaks while it opens, the Service Bus SDK does not close its socket.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model"),
 ]
-AWAY_SECONDS = 20.0  # a stage gives up after two seconds, and the sweep comes every twelve
+AWAY_SECONDS = 20.0  # a stage gives up after two seconds, and the sweep runs every twelve
 PATIENCE_SECONDS = 300
-# The housekeeping says only every five minutes that the queues have consumers: none has come by then.
+# The housekeeping records consumers only every five minutes, so none is recorded by then.
 NOT_ASKED = {"no_consumer"}
-NOBODY_TO_ASK = {"cosmos", "servicebus"}  # the status needs both: there somebody's upload has to be refused
-# Who looks from outside gives a busy machine time: a slow answer is no silence, and a sweep may start late.
+# The status needs both, so the test waits for a refused upload instead.
+NOBODY_TO_ASK = {"cosmos", "servicebus"}
+# On a busy machine a slow answer is not a failure, and a sweep may start late.
 PATIENT: dict[str, float] = {"REQUEST_SECONDS": 20.0, "RETRY_JOB_INTERVAL_SECONDS": 60}
 
 
@@ -46,7 +47,7 @@ def service_away(name: str) -> Callable[[World], AbstractContextManager[None]]:
 
 @contextmanager
 def model_away(app: World) -> Iterator[None]:
-    """The folder of the model is not there, and hosts that start have to do without."""
+    """Remove the model's folder, and restart the hosts without it."""
     assert app.model is not None
     app.model.unlink()
     for host in HOSTS:
@@ -88,7 +89,7 @@ def test_after_an_outage_everything_completes_and_nothing_rings(away: str, tmp_p
         address = f"{app.app()}/api/archives?source=list&filename=meanwhile.mbox"
         refused, until = 0, time.monotonic() + AWAY_SECONDS
         with OUTAGES[away](app):
-            while time.monotonic() < until:  # somebody who tries again and again
+            while time.monotonic() < until:  # a client that keeps trying
                 refused += ask("POST", address, content) is None
                 time.sleep(1)
             rang = [] if away in NOBODY_TO_ASK else ringing(app)

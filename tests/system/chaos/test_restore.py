@@ -1,6 +1,6 @@
-"""The restore drill: each store is deleted with its data, and the runbook's commands bring back what it says.
+"""The restore drill: each store is deleted with its data, and the runbook's commands restore it.
 
-The commands are those of docs/operations.md; a test fails where one of them is not there.
+The commands are those of docs/operations.md. A test fails if one of them is missing there.
 """
 
 import os
@@ -57,7 +57,7 @@ class Place:
             if running in self.app.running:
                 self.app.kill(running)
         for part in (self.app.folder / name).iterdir():
-            if part.name != "tls":  # who it is stays; an address in Azure does, too
+            if part.name != "tls":  # the identity stays, as an address in Azure does
                 shutil.rmtree(part) if part.is_dir() else part.unlink()
         self.app.start(name)
 
@@ -121,14 +121,14 @@ def test_lost_files_are_named_and_come_back_from_the_same_files(place: Place) ->
     place.run(PROVISION)
     place.start_app()
     assert "archive without file" in place.run(VERIFY, ends=(DAMAGED,))
-    place.is_as_before()  # threads and reports need no file
+    place.is_as_before()  # threads and reports do not depend on the files
     place.ingest_again()
     place.run(VERIFY)
     place.is_as_before()
 
 
 def test_a_lost_database_is_made_again_from_the_files(place: Place, tmp_path: Path) -> None:
-    """As where no backup is left. What people entered is lost: sources, corrections, records."""
+    """Without a backup, entered data is lost: sources, corrections, records."""
     place.lose("cosmos")
     place.run(PROVISION)
     place.start_app()

@@ -1,6 +1,6 @@
-"""The whole system as processes that can be killed: the app in its host, and the local cloud under it.
+"""The whole system as processes that can be killed: the app in its host, on the local cloud.
 
-Each service keeps its port and its data over a kill, as a machine that comes back would.
+Each service keeps its port and its data after a kill, like a machine that restarts.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ from shared.settings.app import Settings, load_settings
 from tests.support.cloud import SERVICEBUS_CONFIG, wait_for
 from tests.support.services import ROOT, RunningService, start_service
 
-LOCK_SECONDS = 10  # what a killed worker held comes back after this, instead of five minutes
-DUPLICATE_SECONDS = 5  # the topic forgets what it has seen after this, instead of half an hour
+LOCK_SECONDS = 10  # the work of a killed worker is delivered again after this, instead of five minutes
+DUPLICATE_SECONDS = 5  # the topic forgets ids after this, instead of half an hour
 STORAGE = "storage"
 HOSTS = ("functions", "functions-2")
-CLOCKS = {"functions": -6.0, "functions-2": 7.0}  # seconds that each host's clock is off
+CLOCKS = {"functions": -6.0, "functions-2": 7.0}  # the error of each host's clock, in seconds
 SERVICES = (STORAGE, "cosmos", "search", "servicebus", *HOSTS)
 FAULTY = ("cosmos", "search", "servicebus")
-# Quick where the specification waits for seconds and hours: the order of things stays the same.
+# Shorter than the specification's seconds and hours, but in the same order.
 QUICK = {
     "RETRY_BASE_DELAY_MS": "10",
     "RETRY_MAX_DELAY_SECONDS": "1",
@@ -48,9 +48,9 @@ class World:
     folder: Path
     ports: dict[str, int]
     running: dict[str, RunningService] = field(default_factory=dict)
-    planned: dict[str, str] = field(default_factory=dict)  # by service: what its faults are called
-    hits: Counter[str] = field(default_factory=Counter)  # by name: faults that somebody ran into
-    model: Path | None = None  # where the app finds its model, if not at the usual place
+    planned: dict[str, str] = field(default_factory=dict)  # by service: the names of its faults
+    hits: Counter[str] = field(default_factory=Counter)  # by name: faults that hit
+    model: Path | None = None  # the model's path, if it is not the default
     more: dict[str, str] = field(default_factory=dict)  # in the environment of the hosts
     duplicate_seconds: int = DUPLICATE_SECONDS
 
@@ -58,7 +58,7 @@ class World:
         return f"http://127.0.0.1:{self.ports[host]}"
 
     def values(self) -> dict[str, str]:
-        """The app's settings, as they stand in the environment."""
+        """Return the app's settings as environment variables."""
         addresses = {
             "cosmos": {"endpoint": f"http://127.0.0.1:{self.ports['cosmos']}"},
             "search": {
@@ -101,7 +101,7 @@ class World:
         )
 
     def plan(self, service: str, fault: dict[str, Any], named: str) -> None:
-        """Replace the faults of this service; those that were run into are counted under their name."""
+        """Replace the faults of this service. The hits of the old ones are counted under their name."""
         self._count(service)
         self.planned[service] = named
         Faults(self.running[service]).plan(fault)
@@ -123,7 +123,7 @@ class World:
         _close(service)
 
     def _blobs_are_on_disk(self) -> bool:
-        """Azurite answers before it has saved a blob, and saves every five seconds; Azure does not."""
+        """Wait for Azurite, which answers before it saves a blob, and saves every five seconds."""
         with BlobServiceClient.from_connection_string(self.values()["STORAGE_CONNECTION"]) as blobs:
             names = [
                 blob.name
@@ -138,7 +138,7 @@ class World:
         return all(json.dumps(name) in saved for name in names) and all(id_ in extents for id_ in held)
 
     def calm(self) -> None:
-        """No fault is planned any more, and everything runs."""
+        """Remove all faults and start everything."""
         for name in SERVICES:
             if name not in self.running:
                 self.start(name)
@@ -185,7 +185,7 @@ def _free_ports(*names: str) -> dict[str, int]:
 
 
 def _off_by(seconds: float) -> dict[str, str]:
-    """What gives a process of the app a clock that is off."""
+    """Return the environment that shifts the clock of an app process."""
     path = os.pathsep.join((str(Path(__file__).with_name("skewed")), str(ROOT)))
     return {"PYTHONPATH": path, "CLOCK_IS_OFF_BY": str(seconds)}
 

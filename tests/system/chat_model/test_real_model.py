@@ -1,6 +1,6 @@
-"""A real chat model behind a compatible endpoint: from an archive to a report, every citation verified.
+"""A real chat model behind a compatible endpoint: from an archive to a report with verified citations.
 
-`make chat-model` installs the model into an environment of its own and runs this.
+`make chat-model` installs the model into its own environment and runs this.
 """
 
 import json

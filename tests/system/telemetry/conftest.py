@@ -22,7 +22,7 @@ QUIET = ("STATSBEAT_DISABLED_ALL", "SDKSTATS_DISABLED", "CONTROLPLANE_DISABLED")
 
 @dataclass
 class Sender:
-    """Emits as the app does, by the real exporter."""
+    """Emits as the app does, with the real exporter."""
 
     receiver: Receiver
     provider: MeterProvider
@@ -38,7 +38,7 @@ class Sender:
         return Metrics.on(self.meter)
 
     def emit(self, name: str, value: float, /, **labels: str) -> None:
-        """One value of a metric of the list, with just its labels."""
+        """Emit one value of a listed metric, with exactly its labels."""
         listed = METRICS[name]
         assert frozenset(labels) == listed.labels, name
         if name not in self.instruments:
@@ -55,7 +55,7 @@ class Sender:
         self.provider.force_flush()
 
     def answer(self, status: int) -> None:
-        """A request as the Functions host reports it."""
+        """Emit a request as the Functions host reports it."""
         attributes: dict[str, str | int] = {
             "http.request.method": "GET",
             "http.response.status_code": status,

@@ -1,4 +1,4 @@
-"""Log Analytics' query API over what the receiver got: our KQL engine behind the wire that the SDK speaks."""
+"""Log Analytics' query API over the receiver's data: our KQL engine behind the SDK's wire format."""
 
 import json
 import threading
@@ -17,7 +17,7 @@ WORKSPACE = "11111111-2222-3333-4444-555555555555"
 
 @contextmanager
 def query_api(folder: Path) -> Iterator[str]:
-    """The endpoint of a workspace with the spans of this receiver's folder."""
+    """Serve a workspace with the spans of this receiver's folder."""
 
     class Handler(_Handler):
         tables_from = folder
@@ -55,7 +55,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, *_arguments: Any) -> None:
-        """The test tells what is wrong."""
+        """Discard the server's log, because the test reports errors."""
 
 
 def _table(rows: Rows) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def _table(rows: Rows) -> dict[str, Any]:
 
 
 def _value(type_: str | None, value: Any) -> Any:
-    """As the service writes it: times as ISO 8601, dynamic values as JSON text."""
+    """Encode a value as the service does: times as ISO 8601, dynamic values as JSON text."""
     if type_ == "datetime":
         return datetime.fromtimestamp(value, UTC).isoformat().replace("+00:00", "Z")
     return json.dumps(value) if type_ == "dynamic" else value

@@ -1,4 +1,4 @@
-"""What the receiver holds, as the tables that Azure Monitor would make of it."""
+"""The receiver's data, as the tables that Azure Monitor would build from it."""
 
 import json
 import sqlite3
@@ -11,7 +11,7 @@ __all__ = ["azure_metric", "tables_of"]
 
 
 def tables_of(folder: Path, *, later: float = 0.0) -> dict[str, Rows]:
-    """`later` moves all times, to look at them as if they had come at another time."""
+    """Return the tables. `later` shifts all times, as if the data had arrived at another time."""
     with closing(sqlite3.connect(folder / "telemetry.db")) as database:
         database.row_factory = sqlite3.Row
         return {
@@ -26,7 +26,7 @@ def tables_of(folder: Path, *, later: float = 0.0) -> dict[str, Rows]:
 
 
 def azure_metric(provider: str, name: str, value: float, time: float) -> dict[str, object]:
-    """A row of a service's own metrics, which only Azure can send."""
+    """Return a row of a service's own metrics, which only Azure can send."""
     return {
         "TimeGenerated": time, "ResourceProvider": provider, "MetricName": name,
         "Maximum": value, "Minimum": value, "Total": value,

@@ -1,4 +1,4 @@
-"""Each alert's query, run on what the real exporter sent to the receiver: it is quiet, and then it fires."""
+"""Each alert's query, on data that the real exporter sent to the receiver: it is quiet, and then it fires."""
 
 import re
 import time
@@ -31,13 +31,13 @@ NEEDS_MORE = {
     "alert-retry-rate",
     "alert-service-refuses",
     "alert-service-silent",
-    "alert-stuck-documents",  # says nothing before there is most of an hour to look at
-    "pipeline-index",  # nor this without one of two errors
+    "alert-stuck-documents",  # reports nothing before most of an hour of data exists
+    "pipeline-index",  # nor does this without one of two errors
 }
 
 
 def window_seconds(rule: Any) -> int:
-    """How far back the query sees: its own range where it has one."""
+    """Return how far back the query looks: its own range, if it has one."""
     written = rule.properties["overrideQueryTimeRange"] or rule.properties["windowSize"]
     found = re.fullmatch(r"PT?(\d+)([DHM])", written)
     assert found is not None
@@ -45,7 +45,7 @@ def window_seconds(rule: Any) -> int:
 
 
 def fires(alert: str, tables: Mapping[str, Rows], now: float | None = None) -> set[tuple[str, ...]]:
-    """What the alert fires for: the values of its dimensions, () where it has none."""
+    """Return the dimension values of the alerts that fire, () without dimensions."""
     rule, now = query_alerts()[alert], time.time() + 1 if now is None else now
     asked, since = condition(rule), now - window_seconds(rule)
     seen = {
@@ -75,7 +75,7 @@ def test_documents_that_stay_stuck_for_an_hour_fire_and_a_short_peak_does_not(se
     assert fires("stuck-documents", {"AppMetrics": late}) == set()  # not yet for an hour
     assert fires("stuck-documents", {"AppMetrics": early + late}) == {("chunks",)}
 
-    sender.emit(name, 3, collection="chunks")  # went down within the hour
+    sender.emit(name, 3, collection="chunks")  # fell within the hour
     assert fires("stuck-documents", {"AppMetrics": early + sent(sender)["AppMetrics"]}) == set()
 
 
@@ -107,7 +107,7 @@ def test_a_sweep_that_fails_fires_and_one_that_is_silent_fires_too(sender: Sende
     assert fires("sweep-silent", sent(sender)) == set()  # an app that has just started
     started = sent(sender, later=-2 * 3600)["AppMetrics"]
     assert fires("sweep-silent", {"AppMetrics": started + sent(sender)["AppMetrics"]}) == {()}
-    assert fires("sweep-silent", {"AppMetrics": started}) == {()}  # and one that says nothing any more
+    assert fires("sweep-silent", {"AppMetrics": started}) == {()}  # and an app that no longer reports
 
     sender.emit("retry_job_runs_total", 1, status="success")
     assert fires("sweep-silent", {"AppMetrics": started + sent(sender)["AppMetrics"]}) == set()
@@ -173,7 +173,7 @@ def report(sender: Sender, *, late: int, in_time: int, budget: float = 0.01) -> 
 @pytest.mark.requirement("R-910")
 def test_late_reports_that_burn_the_budget_fire_fast_and_slow(sender: Sender) -> None:
     report(sender, late=13, in_time=87)
-    assert fires("report-burn-fast", sent(sender)) == set()  # 13 times as fast as it may
+    assert fires("report-burn-fast", sent(sender)) == set()  # 13 times as fast as allowed
     assert fires("report-burn-slow", sent(sender)) == {()}
 
     report(sender, late=17, in_time=83)
@@ -189,7 +189,8 @@ def test_late_reports_that_burn_the_budget_fire_fast_and_slow(sender: Sender) ->
     assert sum(row["Sum"] for row in well if row["Name"] == "report_objective_total") == 5
     for alert, minutes in (("report-burn-fast", 20), ("report-burn-slow", 300)):
         rows = earlier[minutes] + well
-        assert fires(alert, {"AppMetrics": rows}) == set()  # late ones before, and what comes now is in time
+        # Earlier reports were late, and current ones are in time.
+        assert fires(alert, {"AppMetrics": rows}) == set()
 
 
 def test_a_few_late_reports_after_hours_of_good_ones_are_no_burn(sender: Sender) -> None:
@@ -288,7 +289,7 @@ def test_an_encoder_that_keeps_dying_fires(sender: Sender) -> None:
 
 @pytest.mark.requirement("R-808", "R-907")
 def test_the_alerts_on_the_sweep_follow_its_interval(sender: Sender) -> None:
-    """Every two hours: an hour of silence is nothing, five are."""
+    """At an interval of two hours an hour of silence is normal, and five are not."""
     sender.emit("alert_bound", 2.0 * HOUR, name="sweep_interval_seconds")
     sender.emit("retry_job_runs_total", 1, status="success")
     sender.emit("retry_job_stuck_documents", 51, collection="chunks")
@@ -372,7 +373,7 @@ IN_AN_OUTAGE = {
 
 
 def say_outage(sender: Sender) -> None:
-    """What the app says while a service is away, and of what was late by it."""
+    """Emit the app's telemetry of an outage, and of work that was late because of it."""
     sender.emit("alert_bound", 0.01, name="report_error_budget")
     sender.emit("queue_age_bound_seconds", 1800.0, service="parsing")
     for _ in range(QUEUE_LOOKS):
@@ -389,7 +390,7 @@ def say_outage(sender: Sender) -> None:
 
 
 def say_recovery(sender: Sender) -> None:
-    """What it says when everything has come through."""
+    """Emit the app's telemetry after recovery."""
     sender.emit("queue_oldest_message_seconds", 0.0, service="parsing")
     sender.emit("events_processed_total", 50, service="parsing", event_type="ArchiveIngested")
     sender.emit("late_documents", 0, collection="archives")
@@ -414,7 +415,7 @@ def test_an_outage_lights_its_alerts_and_none_stays_lit_when_all_has_come_throug
         for name, rows in before.items()
     }
     assert {alert for alert in query_alerts() if fires(alert, both)} == set()
-    # Without what it says since, some of them would still be lit: nothing has ended for them.
+    # Without the telemetry after recovery some alerts would still fire.
     assert "sweep-silent" in {alert for alert in query_alerts() if fires(alert, before)}
 
 

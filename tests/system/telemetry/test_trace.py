@@ -1,4 +1,4 @@
-"""One archive through all stages: its whole trace, its metrics and logs are in the receiver, and no mail is."""
+"""The receiver has the whole trace, metrics and logs of an archive in all stages, and no mail."""
 
 import json
 import urllib.error
@@ -26,7 +26,7 @@ THREADS = 3
 BODY = "The zebracorn clause must not leave the archive: its password is swordfish-4711."
 CONNECTION = "APPLICATIONINSIGHTS_CONNECTION_STRING"
 SUBJECT = "Adoption of draft-zebracorn"
-# An address, a name, words of a body and of a subject, and the keys that the app was given.
+# An address, a name, words of a body and of a subject, and the app's keys.
 PRIVATE = (
     "zebracorn", "swordfish-4711", "@example.org", "Ada Example", "mallory@", "purple monkey",
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
@@ -63,7 +63,7 @@ def app(
 
 @pytest.fixture(scope="module")
 def archive_id(app: RunningApp) -> str:
-    """An archive that has gone all the way."""
+    """Process an archive through all stages, and return its id."""
     id_ = app.upload(archive(), "traced")
     wait_for(
         lambda: len(app.spans(pipeline__archive_id=id_, pipeline__stage="reporting")) >= THREADS,
@@ -115,7 +115,7 @@ def test_a_thread_is_found_in_every_stage_that_had_it(app: RunningApp, trace: di
     assert len(threads) == THREADS
     for thread in threads:
         stages = {span["attributes"]["pipeline.stage"] for span in app.spans(pipeline__thread_id=thread)}
-        assert stages == set(STAGES[1:])  # parsing finds out which threads there are
+        assert stages == set(STAGES[1:])  # parsing determines the threads
 
 
 @pytest.mark.parametrize("of", ["archive", "thread", "event", "trace"])
@@ -247,7 +247,7 @@ def test_a_fetch_that_is_asked_for_is_one_trace_from_the_request_to_the_report(
 def test_a_failure_becomes_a_dead_letter_with_its_cause_after_one_log_line_without_mail(
     app: RunningApp,
 ) -> None:
-    """Poison with private words in it, straight into a queue: what is told about it has none of them."""
+    """An invalid message with private words in a queue: no telemetry about it contains them."""
     poison = '{"event_type": "JSONParsed", "version": "1.0", "data": {"archive_id": "purple monkey"}}'
     with (
         ServiceBusClient.from_connection_string(_secret(app)) as client,
@@ -301,7 +301,7 @@ def test_nothing_that_was_sent_holds_mail_addresses_or_secrets(app: RunningApp, 
 def test_what_is_left_is_sent_when_the_host_drains(
     cloud: AppCloud, bus_service: RunningService, app: RunningApp
 ) -> None:
-    """The last of this module: it stops the host."""
+    """The host stops, so this test must be the last of the module."""
     app.upload(mail(900, subject="the last one", body="Short."), "drained")
     assert app.host.stop() == 0
 
@@ -314,7 +314,7 @@ def _secret(app: RunningApp) -> str:
 
 
 def run_housekeeping(app: RunningApp) -> None:
-    """As the timer does."""
+    """Run the housekeeping as the timer does."""
     _post(app.host.addresses["http"] + "/admin/functions/housekeeping", b'{"input": ""}', 202)
 
 

@@ -1,4 +1,4 @@
-"""Spans out of Application Insights: what the real exporter sent, asked for with Azure's own client."""
+"""Spans from Application Insights: sent by the real exporter, and queried with Azure's own client."""
 
 import pytest
 from opentelemetry.trace import SpanKind, set_span_in_context
@@ -9,7 +9,7 @@ from tests.system.telemetry.query_api import WORKSPACE, query_api
 
 
 def send_trace(sender: Sender, archive: str, *threads: str) -> str:
-    """An upload, and a stage for it; the trace's id."""
+    """Send an upload and a stage for it, and return the trace's id."""
     tracer = sender.tracers.get_tracer("app")
     upload = tracer.start_span("upload", attributes={"pipeline.archive_id": archive})
     attributes = {"pipeline.archive_id": archive, "pipeline.stage": "parsing"}
@@ -50,7 +50,7 @@ async def test_a_workspace_that_cannot_be_asked_is_named_and_no_id_becomes_a_par
             with pytest.raises(NoSpansError, match="no ids with such characters"):
                 await WorkspaceSpans(WORKSPACE, endpoint).about(hostile, ["archives"])
     with pytest.raises(NoSpansError, match="could not be asked"):
-        await WorkspaceSpans(WORKSPACE, endpoint).about("a1", ["archives"])  # nobody listens
+        await WorkspaceSpans(WORKSPACE, endpoint).about("a1", ["archives"])  # no server listens
 
 
 def test_where_spans_are_asked_for_follows_from_the_settings() -> None:

@@ -15,7 +15,7 @@ Item = dict[str, Any]
 
 
 def everything(site: Site, path: str) -> list[Item]:
-    """All items, page by page."""
+    """Return all items, page by page."""
     found: list[Item] = []
     following: str | None = path
     while following:
@@ -36,7 +36,7 @@ def ids(items: list[Item]) -> list[str]:
         ("consensus=agreement", lambda row: row["consensus_type"] == "agreement"),
         ("consensus=none", lambda row: row["consensus_type"] is None),
         (
-            "draft=draft-ietf-tally-receipts-04",  # a version stands for the draft
+            "draft=draft-ietf-tally-receipts-04",  # a version is found under its draft
             lambda row: "draft-ietf-tally-receipts" in row["draft_mentions"],
         ),
         ("draft=rfc9162", lambda row: "RFC9162" in row["draft_mentions"]),
@@ -87,7 +87,7 @@ def test_a_filter_gives_exactly_the_threads_that_it_asks_for(
 
 
 def shown_kind(row: Item) -> str | None:
-    """As a list labels it."""
+    """Return the kind as lists show it."""
     return (row["outcome"]["kind"] or "unresolved") if row["outcome"] else None
 
 
@@ -159,7 +159,7 @@ def test_a_report_has_its_summary_and_citations_that_lead_to_their_sentences(sit
     markdown = site.host.get(report["links"]["markdown"])
     assert markdown.headers["content-type"].startswith("text/markdown")
     stored, _, _ = summary["content_markdown"].partition("## Citations")
-    assert markdown.text.startswith(stored)  # below, links take the place of bare ids
+    assert markdown.text.startswith(stored)  # below, links replace bare ids
 
 
 def test_messages_come_in_the_order_of_reading(site: Site) -> None:

@@ -1,4 +1,4 @@
-"""A digest asked for over HTTP, made by the app and published as a report."""
+"""A digest requested over HTTP, refreshed by the app and published as a report."""
 
 import json
 

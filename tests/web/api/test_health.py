@@ -1,4 +1,4 @@
-"""Liveness apart from readiness, and readiness by dependency."""
+"""Liveness is separate from readiness, which is reported for each dependency."""
 
 import shutil
 import socket

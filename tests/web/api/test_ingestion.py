@@ -85,7 +85,7 @@ def test_a_file_is_uploaded_found_listed_and_known_again(host: Host, tag: str) -
     assert (again.status, again.json()["duplicate"]) == (200, True)
     assert again.json()["archive_id"] == body["archive_id"]
     other = host.ask("POST", f"/api/archives?source=other-{tag}&filename=x.mbox", content)
-    assert (other.status, other.json()["source"]) == (202, f"other-{tag}")  # each source has its own
+    assert (other.status, other.json()["source"]) == (202, f"other-{tag}")  # each source has its own archive
     shown = host.get(first.headers["location"]).json()
     assert (shown["archive_id"], shown["file_size_bytes"]) == (body["archive_id"], len(content))
     assert shown["status"] in {"pending", "processed"}
@@ -193,7 +193,7 @@ def test_sources_come_in_pages(host: Host, tag: str) -> None:
 
 
 def store(source: Source, settings: Settings) -> None:
-    """As a fetch leaves it, which no request can."""
+    """Store a source as a fetch leaves it, because no request can."""
 
     async def create() -> None:
         connected = await Clients.connect(settings)
@@ -207,13 +207,13 @@ def store(source: Source, settings: Settings) -> None:
 
 READABLE = {
     *("name", "source_type", "url", "enabled", "schedule", "last_success_at", "links"),
-    "archive_template",  # which every mail's page fills in
+    "archive_template",  # each message's page fills this in
 }
 
 
 @pytest.fixture
 def fetched_source(settings: Settings, tag: str) -> str:
-    """A source as fetches leave it: a lease, an error and a cursor that each hold something secret."""
+    """Store a source with a lease, an error and a cursor that each contain a secret."""
     source = Source(
         created_at=CREATED,
         id=f"fetched-{tag}",
@@ -271,7 +271,7 @@ LOGIN = {"username_setting": "SOURCE_SECRET_USER", "password_setting": "SOURCE_S
 
 @pytest.fixture
 def mailbox(host: Host, tag: str) -> str:
-    """The address of a source that logs in."""
+    """Return the address of a source that logs in."""
     definition = {"name": f"imap-{tag}", "source_type": "imap", "url": "imap://mail.example.org/lists"}
     assert post(host, "/api/sources", {**definition, "settings": LOGIN}).status == 201
     return f"/api/sources/imap-{tag}"
@@ -452,7 +452,7 @@ class _Files(http.server.BaseHTTPRequestHandler):
         self.wfile.write(self.content)
 
     def log_message(self, *_: object) -> None:
-        """Quiet."""
+        """Discard the server's log."""
 
 
 @pytest.fixture
@@ -515,7 +515,7 @@ def test_writing_needs_a_key_where_keys_are_on(
 
 
 def removed(host: Host, answer: Answer) -> dict[str, Any]:
-    """The receipt of a deletion that was accepted."""
+    """Return the receipt of an accepted deletion."""
     assert answer.status == 202, answer.json()
 
     def receipt() -> Any:
@@ -557,7 +557,7 @@ def test_an_upload_of_an_archive_that_is_being_deleted_is_refused_and_taken_when
 
 
 async def _mark_as_being_deleted(settings: Settings, archive_id: str) -> None:
-    """As a deletion does first of all; this one does not go on, so that nothing has to be timed."""
+    """Mark the archive like the first step of a deletion, without the rest, so that timing does not matter."""
     connected = await Clients.connect(settings)
     try:
         assert await mark_deleting(connected.store, archive_id, Session())

@@ -1,9 +1,9 @@
-"""The OpenAPI document: it is valid, it names every route of the API, and real answers keep to it."""
+"""The OpenAPI document is valid, names every route of the API, and matches real answers."""
 
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # no types of its own
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
 from openapi_spec_validator import validate
 
 from tests.web.app_routes import http_routes
@@ -12,7 +12,7 @@ from web.api.openapi import OPERATIONS, document
 
 
 def api_routes() -> set[tuple[str, str]]:
-    """HEAD goes with GET: OpenAPI describes it only where it differs."""
+    """Return the API's routes. HEAD goes with GET, and OpenAPI describes it only if it differs."""
     return {
         (method, route.route)
         for route in http_routes()
@@ -36,7 +36,7 @@ def test_every_parameter_in_a_path_is_described() -> None:
 
 
 def addresses(site: Site) -> dict[str, str]:
-    """One address for each operation that reads."""
+    """Return one address for each operation that reads."""
     thread = site.thread("Call for adoption")
     message = site.json(thread["links"]["messages"])["items"][0]
     chunk = site.json(f"/api/chunks?thread={thread['thread_id']}")["items"][0]

@@ -1,4 +1,4 @@
-"""An archive's progress, read while the stages work on it, on the local cloud."""
+"""An archive's progress during processing, on the local cloud."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ async def embed(place: MailIn) -> None:
 
 
 async def asked_for(place: MailIn) -> str:
-    """As orchestration does: the version that is there, noted as the one that was asked for."""
+    """Request the current version as orchestration does."""
     ready = await ready_thread(place.clients, ROOT, Session())
     assert ready is not None
     asked = Patch(ROOT, set={"content_hash": ready.version})
@@ -51,7 +51,7 @@ async def asked_for(place: MailIn) -> str:
 
 
 async def report(place: MailIn) -> None:
-    """As the later stages do, without an encoder."""
+    """Report as the later stages do, without an encoder."""
     await embed(place)
     version = await asked_for(place)
     for complete in await place.run(SUMMARIZATION, event_of(request(version))):

@@ -14,7 +14,7 @@ KEY = "correct horse battery staple"
 
 @pytest.fixture(scope="session")
 def bus_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
-    """A namespace for the app of all these files: to start it costs more than their tests."""
+    """A namespace for the app of all these files, because its start takes longer than their tests."""
     with servicebus(tmp_path_factory.mktemp("bus")) as running:
         yield running
 

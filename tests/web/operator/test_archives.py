@@ -1,4 +1,4 @@
-"""The operator's page that says why an archive is not done."""
+"""The operator's page of reasons why an archive is not done."""
 
 import asyncio
 import uuid
@@ -14,7 +14,7 @@ from tests.web.operator.test_pages import entered
 
 
 async def store(environ: dict[str, str], archive: str) -> None:
-    """An archive with messages that failed, for which nobody has an event."""
+    """Store an archive with failed messages that have no event."""
     failed: dict[str, Any] = {
         "lastError": "ServiceUnavailableError: <b>down</b>",
         "attemptCount": 2,

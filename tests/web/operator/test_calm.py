@@ -1,4 +1,4 @@
-"""A healthy app that has just started: nothing calls for an operator."""
+"""A healthy app that has just started shows nothing to do for an operator."""
 
 import asyncio
 from datetime import timedelta

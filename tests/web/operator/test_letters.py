@@ -1,4 +1,4 @@
-"""Dead letters on the operator's page, over HTTP: looked at, purged, restored; and who may not."""
+"""Dead letters on the operator's page, over HTTP: viewed, purged, restored, and denied."""
 
 import re
 

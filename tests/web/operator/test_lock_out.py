@@ -1,4 +1,4 @@
-"""Guessing the operator's key: a host of its own, as a lock-out holds for all that come from here."""
+"""Guesses of the operator's key, on a separate host, because a lockout applies to all local callers."""
 
 import socket
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def test_keys_cannot_be_guessed(guessed: Host) -> None:
     assert guessed.get("/operator", **{"x-operator-key": KEY}).status == 429
     form = guessed.ask("POST", "/operator/enter", f"key={KEY}".replace(" ", "+"), Origin=guessed.url)
     assert form.status == 429
-    assert guessed.get("/sources").status == 200  # who shows no key reads on
+    assert guessed.get("/sources").status == 200  # callers without a key can still read
     assert "wrong operator key from local, 5 in a row" in guessed.log
 
 
@@ -41,7 +41,7 @@ def test_sign_in_is_taken_from_this_site_alone(guessed: Host) -> None:
 
 @pytest.mark.parametrize("path", ["/operator/enter", "/sign-in", "/api/sources"])
 def test_a_large_body_is_refused_by_its_announced_length(guessed: Host, path: str) -> None:
-    """60 MB are announced and none is sent: an answer shows that the host waited for none."""
+    """60 MB are announced and none is sent, so an answer shows that the host did not wait."""
     with socket.create_connection(("localhost", urlsplit(guessed.url).port), timeout=10) as peer:
         head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {60 * 1024 * 1024}\r\n\r\n"
         peer.sendall(head.encode())

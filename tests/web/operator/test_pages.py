@@ -1,4 +1,4 @@
-"""The operator's page in the whole app, over HTTP: who gets in, what is shown, and what a button does."""
+"""The operator's page in the whole app, over HTTP: access, content, and buttons."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ def form(host: Host, path: str, fields: dict[str, str], **headers: str) -> Answe
 
 
 def entered(host: Host) -> str:
-    """The cookie of a session."""
+    """Return the cookie of a session."""
     answer = form(host, "/operator/enter", {"key": KEY})
     assert (answer.status, answer.headers["location"]) == (303, "/operator")
     kept = answer.headers["set-cookie"]
@@ -90,7 +90,7 @@ def test_a_principal_that_the_platform_did_not_write_is_worth_nothing(host: Host
 def test_a_group_is_requeued_in_the_background_by_its_button_alone(
     host: Host, bus_service: RunningService
 ) -> None:
-    """The app itself sets aside two messages that are no events; requeued, they fail and come back."""
+    """The app dead-letters two invalid messages. After the requeue they fail again."""
     send(bus_service, "parsing", b'{"event_type": "<b>x</b>"}', b'{"event_type": "<b>x</b>", "version": 1}')
     cookie = entered(host)
 

@@ -1,4 +1,4 @@
-"""The operator's form that adds a source: paste an address, see what is there, have it fetched."""
+"""The operator's form that adds a source: paste an address, check it, and fetch it."""
 
 from urllib.parse import urlencode
 

@@ -1,4 +1,4 @@
-"""The operator's form that sends an archive in: who may, and where its sender is led."""
+"""The operator's form that uploads an archive: access, and the page after it."""
 
 import pytest
 
@@ -48,7 +48,7 @@ def test_a_file_that_was_sent_leads_to_its_progress(host: Host, cookie: str) -> 
     page = host.get("/operator/upload", cookie=cookie)
     check(page.text)
     file = (ROOT / "samples" / "tally.mbox").read_bytes()
-    for _ in range(2):  # the same file again is the same archive
+    for _ in range(2):  # the same file is the same archive
         sent = send(host, multipart(file, source="mine", token=token_in(page)), cookie=cookie)
         assert sent.status == 303, sent.text
         assert "tally.mbox" in check(host.get(sent.headers["location"]).text).text

@@ -1,4 +1,4 @@
-"""An archive's page, made of its progress alone."""
+"""An archive's page, built from its progress alone."""
 
 import pytest
 

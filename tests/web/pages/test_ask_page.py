@@ -1,4 +1,4 @@
-"""Answers on the page, over the API and in the terminal: verbatim sentences, or that nothing shows it."""
+"""Answers on the page, in the API and in the terminal: verbatim sentences, or that no message has the answer."""
 
 from urllib.parse import quote
 

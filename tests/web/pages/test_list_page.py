@@ -1,4 +1,4 @@
-"""A list's page: calls first, threads as they are chosen and sorted, its months, its feeds."""
+"""A list's page: calls first, filtered and sorted threads, its months, its feeds."""
 
 import re
 from xml.etree import ElementTree as ET
@@ -16,7 +16,7 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 
 
 def titles(site: Site, query: str) -> list[str]:
-    """The threads on a page of the list, in its order."""
+    """Return the titles of the threads on a page of the list, in its order."""
     shown = page(site, f"/sources/tally{query}")
     section = shown.text.partition("Filter and sort")[2]
     return [element.text for element in shown.all("h3") if element.text in section]

@@ -1,4 +1,4 @@
-"""A long thread's page: what is sent at first, who answers whom, and what folds away."""
+"""A long thread's page: the first response, the reply tree, and folding."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from web.pages.thread_pages import DEEPEST, INLINE, folds, in_pages
 from web.pages.thread_view import ThreadPageData, outline_values, thread_values
 from web.rendering import ASSETS, render
 
-FIRST_PAINT = 100_000  # bytes: the page, its style and its scripts, as they are sent
+FIRST_PAINT = 100_000  # bytes of the page, its style and its scripts, as sent
 
 
 def long_thread(count: int, chars: int = 2500) -> list[Message]:
@@ -32,7 +32,7 @@ def markup(reading: ThreadPageData, template: str = "pages/thread.html", **optio
 
 
 def size_of(html: str) -> int:
-    """Of the page with the files that it loads."""
+    """Return the size of the page with the files that it loads."""
     names = [
         element.attributes.get("src") or element.attributes["href"]
         for element in parsed(html).elements
@@ -101,7 +101,7 @@ def test_a_long_outline_is_a_page_of_its_own_whose_links_name_the_messages() -> 
 
 
 def test_answers_below_one_of_several_fold_away_and_nest_rightly() -> None:
-    tree = [None, 0, 1, 2, 0, 4, 4]  # two replies to the first mail, each with two below
+    tree = [None, 0, 1, 2, 0, 4, 4]  # two replies to the first message, each with two below
     messages = [message(number, answers=parent) for number, parent in enumerate(tree)]
     page = check(markup(ThreadPageData(thread(message_count=7), messages)))
     summaries = [

@@ -1,4 +1,4 @@
-"""Addresses that last: a mail and a thread by Message-ID, a quote in its mail, mbox, Markdown, print."""
+"""Permanent addresses: a message and a thread by Message-ID, a quote in its message, mbox, Markdown, print."""
 
 import gzip
 import html
@@ -102,7 +102,7 @@ def test_a_list_that_names_its_archive_has_its_mails_linked_there(site: Site) ->
 def test_a_thread_as_mbox_holds_its_mails_with_masked_addresses(site: Site, tmp_path: Path) -> None:
     thread, expected = site.thread("Call for adoption"), messages(site, "Call for adoption")
     path = f"/threads/{thread['thread_id']}/mbox.gz"
-    as_reader = {"x-forwarded-for": "192.0.2.1"}  # a request from elsewhere is no developer's
+    as_reader = {"x-forwarded-for": "192.0.2.1"}  # a remote caller is not a developer
     answer = site.host.get(path, **as_reader)
     assert answer.headers["content-type"].startswith("application/gzip")
     file = tmp_path / "thread.mbox"

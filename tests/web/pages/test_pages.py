@@ -12,7 +12,7 @@ from tests.support.host import Answer
 from tests.web.markup import Page, check
 from tests.web.site import Site, empty_site
 
-MAILS = 6  # every mail is linked; one of them is made like the others
+MAILS = 6  # every message is linked, and one of them stands for the others
 
 
 def ask(site: Site, path: str, status: int = 200) -> Answer:
@@ -64,7 +64,7 @@ def test_every_page_is_well_formed_and_every_address_on_it_leads_somewhere(site:
 
 def test_home_tells_what_was_agreed_and_what_is_contested(site: Site) -> None:
     text = page(site, "/").text
-    text = text[text.index("Agreed") :]  # calls without a result stand above
+    text = text[text.index("Agreed") :]  # calls without a result are above
     assert text.index("Call for adoption") < text.index("Not accepted")
     for refused in ("Renaming", "Mandatory-to-implement", "Working group last call"):
         assert text.index("Not accepted") < text.index(refused) < text.index("Discussed")

@@ -1,4 +1,4 @@
-"""Patches in mail: diffs whole and in colour, trailers as a list, code and tables kept."""
+"""Patches in mail: whole diffs in color, trailers as a list, and unchanged code and tables."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""People's pages: only where a site chose them, with what is said with confidence; drafts on a line of time."""
+"""People's pages: only if a site enables them, with confident claims alone, and drafts on a timeline."""
 
 import asyncio
 from collections import Counter
@@ -26,7 +26,7 @@ __all__ = ["calls"]
 
 
 def someone(site: Site) -> tuple[str, str]:
-    """Who is said to stand for something, and their address."""
+    """Return a person with a stated position, and their address."""
     thread = site.thread("Mandatory-to-implement")
     for position in site.json(thread["links"]["report"])["summary"]["reading"]["positions"]:
         if position["tier"] == "said":

@@ -1,4 +1,4 @@
-"""Somebody who changed their mind: both stances with their dates and sentences, wherever positions are shown."""
+"""A person who changed their mind has both stances with dates and sentences on every page with positions."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a page says of a reading: what is said, what is only quoted, what became of objections, open calls."""
+"""A page's view of a reading: claims, quotes, the fate of objections, open calls."""
 
 from datetime import UTC, date, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Digests by e-mail on the pages: the form, the links of the mails, and what a form cannot do."""
+"""Digests by email on the pages: the form, the links in the mail, and the limits of a form."""
 
 import asyncio
 import re
@@ -109,7 +109,7 @@ def test_a_reader_asks_confirms_and_ends(
         forged = {**link, "token": "0" * 64}
         for handler, method in ((confirm_page, "GET"), (confirm_send, "POST"), (unsubscribe_send, "POST")):
             assert (await ask(handler, method, params=forged))[0] == 404
-        assert (await ask(unsubscribe_send, "POST", params=link))[0] == 404  # for another purpose
+        assert (await ask(unsubscribe_send, "POST", params=link))[0] == 404  # a token for another purpose
         status, answer = await ask(confirm_send, "POST", params=link)
         assert (status, "You will get a" in answer.text) == (200, True)
         assert len(server.got) == 1
@@ -131,7 +131,7 @@ def test_the_same_answer_whether_or_not_an_address_is_known_and_one_click_ends_i
         await ask(confirm_send, "POST", params=confirming)
         ending = unsubscribing(confirming)
         assert (await ask(unsubscribe_page, params=ending))[0] == 200
-        # As a mail program posts it: from nowhere (RFC 8058).
+        # A mail program posts it without an origin (RFC 8058).
         one_click = {"List-Unsubscribe": "One-Click"}
         for _ in range(2):
             assert (await ask(unsubscribe_send, "POST", params=ending, form=one_click, headers={}))[0] == 200

@@ -1,4 +1,4 @@
-"""A thread's page, made of documents alone: order, marks, gaps, and mail that means harm."""
+"""A thread's page, built from documents alone: order, marks, gaps, and hostile mail."""
 
 import time
 from datetime import UTC, datetime, timedelta

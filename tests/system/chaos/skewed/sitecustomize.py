@@ -1,6 +1,6 @@
-"""Shifts the app's clock in a process that is started with this folder on its path, as a bad clock would.
+"""Shift the app's clock in a process that is started with this folder on its path.
 
-Only the clock of `Runtime`, which all of the app asks: the services around it keep the right time.
+Only the clock of `Runtime` changes, which the whole app uses. The services keep the right time.
 """
 
 import os

@@ -38,6 +38,8 @@ class _Writes:
     """Messages that no archive has any more, and their ETags."""
     changed: set[str] = field(default_factory=set)
     """Threads with a message that gets other content, or other conflicts."""
+    overtaken: set[str] = field(default_factory=set)
+    """Keys of messages that were written by a later version of the source than the version that was read."""
 
 
 class MessageWriter:
@@ -117,7 +119,9 @@ class MessageWriter:
                 self.cross_posted |= {mail.key} if others else set()
             return
         if row.get("label_version", 0) > state.version:
-            return  # somebody who knew more was here: the look at the version will tell
+            # Only this worker has the text of its mail: it compares again with the later version.
+            writes.overtaken.add(row["id"])
+            return
         labels = provenance(state.source, copies, archives, row["elsewhere"])
         if mail is not None and mail.is_first(copies) and row["variant"] != copies[0]["variant"]:
             text = {"text_version": max(row["text_version"] + 1, state.version), "replaced": True}
@@ -141,7 +145,7 @@ class MessageWriter:
         store, session = self._store, self._session
         self._has_written = bool(writes.created or writes.replaced or writes.patches or writes.orphans)
         created = await store.create_missing(writes.created, session)
-        refused = {document.id for document in writes.created} - created
+        refused = writes.overtaken | ({document.id for document in writes.created} - created)
         await raise_revisions(store, sorted(writes.changed), session)
         refused |= await store.patch_all(Message, writes.patches, session)
         for document in writes.replaced:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -214,3 +215,28 @@ async def test_the_archives_of_a_thread_are_those_of_its_entries_even_where_labe
     threads = await clients.store.find_many(Thread, keys, Session())
     assert [threads[key].inexact for key in keys] == [False, False]
     assert [threads[key].archive_ids for key in keys] == [["a", "d"], ["a", "b", "c"]]
+
+
+async def test_a_text_that_comes_first_is_stored_although_another_worker_labels_the_message_before(
+    clients: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late, earlier = mail(1, body="The text of the later archive."), mail(1, body="The text that comes first.")
+    await take_in(clients, "late", late)
+    write, overtaken = MessageWriter.write, list[str]()
+
+    async def overtake(self: MessageWriter, *given: Any) -> None:
+        if not overtaken:
+            overtaken.append("other")
+            await take_in(clients, "other", late)
+        await write(self, *given)
+
+    first = ArchiveOfSource("earlier", "list", stored_time(CREATED - timedelta(days=1)))
+    with monkeypatch.context() as between:
+        between.setattr(MessageWriter, "write", overtake)
+        await ThreadCommit(clients, "list", Session(), first).add(prepared(earlier), first)
+    (stored,) = await rows(clients, MESSAGES)
+    assert overtaken == ["other"]
+    assert stored["copies"][0]["archive_id"] == "earlier"
+    assert stored["archive_ids"] == ["earlier", "late", "other"]
+    assert "The text that comes first." in stored["body_normalized"]
+    assert stored["variant"] == stored["copies"][0]["variant"]

@@ -6,7 +6,7 @@ retried. Its own writes add their tokens to the session, which its events carry 
 """
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from enum import Enum
 from itertools import count
@@ -117,7 +117,7 @@ class Store:
             except cosmos.CosmosBatchOperationError as error:
                 if error.status_code != HTTP_NOT_FOUND:
                     raise
-                session.observe(container, (error.headers or {}).get(SESSION_HEADER))
+                self._observe_headers(container, error.headers, session)
                 return None
         self._observe(container, results, session)
         return read_document(model, found["resourceBody"])
@@ -215,7 +215,7 @@ class Store:
                 )
             except cosmos.CosmosResourceExistsError as error:
                 log.debug("%s/%s already exists, skipping", container, document.id)
-                session.observe(container, error.headers.get(SESSION_HEADER))
+                self._observe_headers(container, error.headers, session)
                 return False
         self._written.add(container)
         self._observe(container, stored, session)
@@ -294,7 +294,8 @@ class Store:
                     etag=document.etag,
                     match_condition=MatchConditions.IfNotModified,
                 )
-            except (cosmos.CosmosAccessConditionFailedError, cosmos.CosmosResourceNotFoundError):
+            except (cosmos.CosmosAccessConditionFailedError, cosmos.CosmosResourceNotFoundError) as error:
+                self._observe_headers(container, error.headers, session)
                 return Conflict.CONFLICT
         self._observe(container, stored, session)
         return read_document(type(document), stored)
@@ -317,9 +318,10 @@ class Store:
                 )
             except cosmos.CosmosAccessConditionFailedError as error:
                 # The next read must see the state that did not meet the condition.
-                session.observe(container, (error.headers or {}).get(SESSION_HEADER))
+                self._observe_headers(container, error.headers, session)
                 return Conflict.CONFLICT
-            except cosmos.CosmosResourceNotFoundError:
+            except cosmos.CosmosResourceNotFoundError as error:
+                self._observe_headers(container, error.headers, session)
                 raise DocumentNotFoundError(f"{container}/{patch.id} does not exist") from None
         self._observe(container, stored, session)
         return read_document(model, stored)
@@ -359,7 +361,7 @@ class Store:
             if error.status_code not in HTTP_CHANGED:
                 raise
             # What is read next must have what was found here.
-            session.observe(container, (error.headers or {}).get(SESSION_HEADER))
+            self._observe_headers(container, error.headers, session)
             return Refusal(operations[error.error_index].id)
         return {
             operation.id: result["eTag"]
@@ -400,10 +402,11 @@ class Store:
                 await self._container(container).delete_item(
                     checked_id(id_),
                     place,
-                    response_hook=lambda headers, _: session.observe(container, headers.get(SESSION_HEADER)),
+                    response_hook=lambda headers, _: self._observe_headers(container, headers, session),
                     **unchanged,
                 )
-            except (cosmos.CosmosAccessConditionFailedError, cosmos.CosmosResourceNotFoundError):
+            except (cosmos.CosmosAccessConditionFailedError, cosmos.CosmosResourceNotFoundError) as error:
+                self._observe_headers(container, error.headers, session)
                 return False
         return True
 
@@ -419,14 +422,21 @@ class Store:
         return self._containers[name]
 
     def _token(self, container: str, session: Session) -> str | None:
-        """What a read has to see: what the session has seen, or else this process.
+        """Return what a read has to see: the token of the session, or else that of this process.
 
-        Without a token the SDK finds one itself: it hashes the partition key in Python at each call.
+        Without a token the SDK sends its own. That one may be of another container: the SDK files together
+        the answers to calls with a token, and all errors, of containers that it has not called without one.
         """
-        return session.token(container) or self._seen.token(container)
+        known, seen = session.token(container), self._seen.token(container)
+        if known and not seen:
+            self._seen.observe(container, known)
+        return known or seen
 
     def _observe(self, container: str, response: Any, session: Session) -> None:
-        token = response.get_response_headers().get(SESSION_HEADER)
+        self._observe_headers(container, response.get_response_headers(), session)
+
+    def _observe_headers(self, container: str, headers: Mapping[str, Any] | None, session: Session) -> None:
+        token = (headers or {}).get(SESSION_HEADER)
         session.observe(container, token)
         self._seen.observe(container, token)
 
@@ -453,7 +463,7 @@ class Store:
                 if error.status_code != HTTP_CONFLICT:
                     raise
                 # What is read next must have the document that was there.
-                session.observe(container, (error.headers or {}).get(SESSION_HEADER))
+                self._observe_headers(container, error.headers, session)
                 # Dropping the one that the answer names makes progress even where the read is behind.
                 batch.pop(error.error_index)
                 batch = await self._without_existing(container, partition, batch, session)
@@ -488,7 +498,7 @@ class Store:
                 patch = left[error.error_index]
                 is_conditional = any((condition, patch.condition, patch.etag))
                 if is_conditional and error.status_code in HTTP_CHANGED:
-                    session.observe(container, (error.headers or {}).get(SESSION_HEADER))
+                    self._observe_headers(container, error.headers, session)
                     refused.add(patch.id)
                     left = [other for other in left if other.id != patch.id]
                     continue

@@ -7,10 +7,13 @@ import pytest
 
 from shared.azure.connections import Clients
 from shared.azure.cosmos.session import Session
+from shared.models.queries.named_query import NamedQuery
 from shared.models.sources import Operation, Removal
 from tests.support.cloud import AppCloud
 from tests.support.services import RunningService
 
+OPERATIONS = NamedQuery("operations_now", "operations", "SELECT c.id FROM c")
+REMOVALS = NamedQuery("removals_now", "removals", "SELECT c.id FROM c")
 NOW = datetime(2026, 3, 11, 12, 0, tzinfo=UTC)
 
 
@@ -77,3 +80,42 @@ async def test_the_latest_document_is_that_of_the_primary(
     finally:
         await clients.close()
         await other.close()
+
+
+async def test_a_process_that_has_only_read_with_tokens_of_events_reads_without_a_token(
+    cloud: AppCloud, bus_service: RunningService
+) -> None:
+    """The SDK files the answers to such reads of all containers together, and sends their highest position."""
+    writer = await Clients.connect(cloud.settings(bus_service))
+    reader = await Clients.connect(writer.settings)
+    try:
+        await writer.ensure_containers()
+        written = Session()
+        for number in range(40):
+            await writer.store.create(removal(number), written)
+        await writer.store.create(Operation(id="o", source="s", requested_by="t", created_at=NOW), written)
+        for query in (OPERATIONS, REMOVALS):
+            assert [row async for row in reader.store.query(query, Session(written.tokens()))]
+        assert [row async for row in reader.store.query(OPERATIONS, Session())] == [{"id": "o"}]
+    finally:
+        await writer.close()
+        await reader.close()
+
+
+async def test_a_process_that_has_only_missed_documents_reads_without_a_token(
+    cloud: AppCloud, bus_service: RunningService
+) -> None:
+    writer = await Clients.connect(cloud.settings(bus_service))
+    reader = await Clients.connect(writer.settings)
+    try:
+        await writer.ensure_containers()
+        for number in range(40):
+            await writer.store.create(removal(number), Session())
+        await writer.store.create(Operation(id="o", source="s", requested_by="t", created_at=NOW), Session())
+        for number in range(40):
+            assert not await reader.store.delete(Operation, f"absent-{number}", Session())
+            assert not await reader.store.delete(Removal, f"absent-{number}", Session())
+        assert [row async for row in reader.store.query(OPERATIONS, Session())] == [{"id": "o"}]
+    finally:
+        await writer.close()
+        await reader.close()

@@ -219,7 +219,7 @@ def wait_until_complete_or_given_up(archives: list[str], settings: Any) -> None:
 
 
 def recover(archives: list[str], settings: Any) -> None:
-    """By this version, as operations.md has it: send letters again; the sweep finds what has none."""
+    """By this version, as operate.md has it: send letters again; the sweep finds what has none."""
     deadline = time.monotonic() + COMPLETE_SECONDS
 
     async def help_on(clients: Clients) -> None:

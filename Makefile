@@ -98,7 +98,7 @@ check-pages: setup ## Check the pages of real mail: agreements are declared, cit
 chaos: setup ## Kill and break parts of the pipeline: the result must equal that of an undisturbed run
 	$(PY) -m pytest tests/system/chaos -m slow $(ARGS)
 
-restore-drill: setup ## Delete each store with its data, and follow the runbook of docs/operations.md
+restore-drill: setup ## Delete each store with its data, and follow the runbook of docs/operate.md
 	$(PY) -m pytest tests/system/chaos/test_restore.py -m slow $(ARGS)
 
 faults: setup ## Let each service and host hang or die and each disk run full, and print what was seen (15 minutes)

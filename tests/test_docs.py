@@ -187,7 +187,7 @@ def test_no_path_of_a_machine_and_no_registry_is_committed() -> None:
 
 
 def test_the_operators_page_says_that_the_nightly_check_repairs() -> None:
-    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "operate.md").read_text(encoding="utf-8")
     section = page.partition("### Something is inconsistent")[2].partition("###")[0]
     assert "repairs what they find" in section
     assert "without repair" not in section

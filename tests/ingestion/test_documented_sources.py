@@ -19,7 +19,7 @@ from tests.support.services import ROOT
 from tools.run_archives.client import DEFINITIONS, ArchiveFile, definitions_at
 
 SECTION = (
-    (ROOT / "docs" / "ingestion.md")
+    (ROOT / "docs" / "sources.md")
     .read_text(encoding="utf-8")
     .partition("\n## Your own list\n")[2]
     .partition("\n## ")[0]

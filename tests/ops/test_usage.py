@@ -43,7 +43,7 @@ def test_every_command_and_option_has_help_and_json(name: str, command: Any) -> 
 
 @pytest.mark.parametrize("name", [name for name, _ in commands()])
 def test_every_command_stands_in_the_docs(name: str) -> None:
-    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "operate.md").read_text(encoding="utf-8")
     assert f"`{name}" in page
 
 
@@ -63,7 +63,7 @@ def named_options(text: str) -> set[str]:
 
 
 def operations_page() -> str:
-    return (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    return (ROOT / "docs" / "operate.md").read_text(encoding="utf-8")
 
 
 def test_the_docs_name_no_command_or_option_that_is_not_there() -> None:

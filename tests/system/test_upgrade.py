@@ -219,7 +219,7 @@ def wait_until_complete_or_given_up(archives: list[str], settings: Any) -> None:
 
 
 def recover(archives: list[str], settings: Any) -> None:
-    """Recover with this version as operations.md says: requeue dead letters, and sweep the rest."""
+    """Recover with this version as operate.md says: requeue dead letters, and sweep the rest."""
     deadline = time.monotonic() + COMPLETE_SECONDS
 
     async def help_on(clients: Clients) -> None:

@@ -152,7 +152,7 @@ def _report(read: ReadThread) -> Page:
         for number, citation in enumerate(read.summary.citations, 1)
     ]
     shown = _shown(read.report, read.summary, list(addresses), NOW)
-    values = {"report": read.report, "summary": shown, "threads": []}
+    values = {"report": read.report, "summary": shown, "threads": [], "outdated": False}
     return parsed(render("pages/report.html", path="/reports/x", query="", **values))
 
 
@@ -164,6 +164,7 @@ def _print(read: ReadThread) -> Page:
             "pages/print.html", path="/", query="", report=read.report,
             headline=read.summary.reading.headline, summary=shown_summary(read.summary, places),
             permalink="/reports/x", origin="http://localhost", changes=changes_in(read.summary),
+            outdated=False,
         )
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from web.rendering import page, show
 
 PATH = "/operator"
 NEVER_KEPT = {"Cache-Control": "no-store"}
-CLOSED = "This page is closed. Set OPERATOR_KEY or give an account the operator role (docs/operations.md)."
+CLOSED = "This page is closed. Set OPERATOR_KEY or give an account the operator role (docs/operate.md)."
 WRONG_FORM = "The form has expired or was not sent from this page. Reload the page and try again."
 OperatorsHandler = Callable[[func.HttpRequest, Clients, Visitor], Awaitable[func.HttpResponse]]
 

@@ -1,6 +1,6 @@
 """The restore drill: each store is deleted with its data, and the runbook's commands restore it.
 
-The commands are those of docs/operations.md. A test fails if one of them is missing there.
+The commands are those of docs/operate.md. A test fails if one of them is missing there.
 """
 
 import os
@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.skipif(not DEFAULT_FOLDER.exists(), reason="the model is not built: make model"),
 ]
-RUNBOOK = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8").partition("### Disaster recovery")[2]
+RUNBOOK = (ROOT / "docs" / "operate.md").read_text(encoding="utf-8").partition("### Disaster recovery")[2]
 PROVISION = "python -m shared.operations.provisioning"
 VERIFY, REPAIR = "python -m ops verify --recent", "python -m ops verify --repair --recent"
 DAMAGED = 3
@@ -43,7 +43,7 @@ class Place:
     calm: dict[str, Any] = field(default_factory=dict)
 
     def run(self, command: str, *more: str, ends: tuple[int, ...] = (0,)) -> str:
-        assert command in RUNBOOK, f"docs/operations.md has no `{command}`"
+        assert command in RUNBOOK, f"docs/operate.md has no `{command}`"
         done = subprocess.run(
             [sys.executable, *command.split()[1:], *more, *(["--yes"] if "--repair" in command else [])],
             cwd=ROOT, env={**os.environ, **self.app.values()}, capture_output=True, text=True, check=False,

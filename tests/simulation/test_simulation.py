@@ -1,6 +1,6 @@
 """Whole pipelines under faults, on virtual time: whatever happens on the way, the end is that of a calm run.
 
-`make simulate` runs more of them, and replays one: see docs/simulation.md.
+`make simulate` runs more of them, and replays one: see docs/reliability.md.
 """
 
 import os

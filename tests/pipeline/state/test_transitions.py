@@ -1,4 +1,4 @@
-"""The arrows of docs/state-machines.md: each is a function of the package, which writes what the arrow says."""
+"""The arrows of docs/architecture.md: each is a function of the package, which writes what the arrow says."""
 
 import importlib
 import pkgutil
@@ -28,7 +28,7 @@ from tests.support.documents import (
 from tests.support.services import ROOT
 
 _ARROW = re.compile(r"^\s*(\S+) --> (\S+): (.+)$", re.MULTILINE)
-_MACHINE = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_MACHINE = re.compile(r"^### (\w+)\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 VERSION = "0123456789abcdef"
 MOMENT = "2026-01-02T03:04:05.000000Z"
 FIRST = SeenAttempt(0, None)
@@ -45,7 +45,7 @@ class Transition(NamedTuple):
 
 
 def _drawn() -> list[Transition]:
-    text = (ROOT / "docs" / "state-machines.md").read_text()
+    text = (ROOT / "docs" / "architecture.md").read_text().partition("\n## State machines\n")[2]
     return [
         Transition(heading.lower(), name, before, after)
         for heading, section in _MACHINE.findall(text)

@@ -113,7 +113,7 @@ simulate: $(VENV)/localcloud $(VENV)/weights ## Simulate whole pipelines on virt
 parity: setup ## Compare the dev host with the real Python worker's own code
 	@APP=$(CURDIR) $(MAKE) --no-print-directory -C localcloud parity PY=$(CURDIR)/$(PY)
 
-bench: setup ## Run a benchmark: make bench NAME=servicebus (docs/benchmarks.md)
+bench: setup ## Run a benchmark: make bench NAME=servicebus (docs/evidence.md)
 	$(PY) -m benchmarks.$(NAME) $(ARGS)
 
 conformance: setup ## Run Microsoft's own Cosmos DB tests against the local Cosmos DB
@@ -153,7 +153,7 @@ sentence-transformers: setup $(SENTENCE_VENV)/ready ## Test the encoder and the 
 	$(SENTENCE_VENV)/bin/python -m pytest tests/embedding/test_factory.py tests/embedding/test_model_tokens.py $(ARGS)
 	$(SENTENCE_SETTINGS) $(SENTENCE_VENV)/bin/python -m pytest tests/system/test_run.py -k samples_go_through $(ARGS)
 
-evaluate: $(VENV)/ready ## Measure summaries and reading on labeled mail (ROUGH_CONSENSUS_DATA=folder; docs/evaluation.md)
+evaluate: $(VENV)/ready ## Measure summaries and reading on labeled mail (ROUGH_CONSENSUS_DATA=folder; docs/evidence.md)
 ifneq ($(SUMMARY_BACKEND)$(SUMMARY_ENDPOINT),)
 	@SUMMARY_BACKEND="$(SUMMARY_BACKEND)" SUMMARY_ENDPOINT="$(SUMMARY_ENDPOINT)" SUMMARY_MODEL="$(SUMMARY_MODEL)" \
 		$(PY) -m evaluation.chat_consensus $(if $(LABELS),--labels "$(LABELS)")

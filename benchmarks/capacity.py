@@ -1,4 +1,4 @@
-"""The capacity model of `docs/scale.md`: the needs of 10,000 to 1,000,000,000 messages.
+"""The capacity model of `docs/evidence.md`: the needs of 10,000 to 1,000,000,000 messages.
 
     python -m benchmarks.capacity
 
@@ -65,7 +65,7 @@ MEASURED = PerMessage(
 )
 SIZES = tuple(10**exponent for exponent in range(4, 10))
 
-# Azure's limits: docs/scale.md has the sources.
+# Azure's limits: docs/evidence.md has the sources.
 SERVERLESS_UNITS = 5_000  # RU/s of a container
 PHYSICAL_PARTITION_BYTES = 50 * GB
 CREDITS_A_SECOND = 1_000  # of a Service Bus Standard namespace

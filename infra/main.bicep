@@ -170,7 +170,7 @@ param instanceMemoryMB int = 2048
 @maxValue(1000)
 param webInstanceCount int = 4
 
-@description('Maximum instances of each queue and timer of the worker app (docs/scale.md, Instances).')
+@description('Maximum instances of each queue and timer of the worker app (docs/evidence.md, Instances).')
 @minValue(1)
 @maxValue(1000)
 param workerInstanceCount int = 4

@@ -1,38 +1,28 @@
-"""Writes docs/requirements-coverage.md from markers of tests: `python -m tools.requirements_coverage`.
+"""Writes the tests of each requirement into docs/requirements.md: `python -m tools.requirements_coverage`.
 
-A test has a marker such as `@pytest.mark.requirement("R-101")`. The page lists each requirement of
-docs/requirements.md with its tests. A claim must not rest on code that production does not call: see
-`unused_names`.
+A test has a marker such as `@pytest.mark.requirement("R-101")`. A marked test must not rest on code
+that production does not call: see `unused_names`.
 """
 
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-REQUIREMENTS = ROOT / "docs" / "requirements.md"
-PAGE = ROOT / "docs" / "requirements-coverage.md"
+PAGE = ROOT / "docs" / "requirements.md"
 MARKER = "pytest.mark.requirement"
 APP = ("shared", "stages", "web", "ops")
-HEAD = (
-    "# Which test shows which requirement\n"
-    "Written by `python -m tools.requirements_coverage` from the markers of the tests"
-    " (`@pytest.mark.requirement`). The numbers are those of [requirements.md](requirements.md). A test fails"
-    " when this page is not the one that the markers give, when a requirement has no test, or when a marked"
-    " test names code of the app that the app itself does not use.\n"
-)
+_ROW = re.compile(r"^\| (R-\d+) \| (.+?) \|.*$", re.MULTILINE)
+_DECISIONS = "\n## Decisions\n"
+"""The rows below this heading are about requirements, and have no tests."""
 
 
-def sections() -> Iterator[tuple[str, list[str]]]:
-    """Yield each heading of the requirements, with the numbers below it."""
-    text = REQUIREMENTS.read_text(encoding="utf-8").partition("## Decisions")[0]
-    for part in text.split("\n## ")[1:]:
-        numbers = re.findall(r"^\| (R-\d+) \|", part, re.MULTILINE)
-        if numbers:
-            yield part.partition("\n")[0], numbers
+def required_numbers() -> list[str]:
+    """Return the number of each requirement, in the page's order."""
+    text = PAGE.read_text(encoding="utf-8").partition(_DECISIONS)[0]
+    return [row[1] for row in _ROW.finditer(text)]
 
 
 @cache
@@ -58,16 +48,17 @@ def _named(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
 
 
 def page() -> str:
-    """Return the page for the current markers."""
+    """Return the page with the tests that the markers name now."""
     tests: dict[str, list[str]] = {}
     for name, (_, named) in marked_tests().items():
         for number in named:
             tests.setdefault(number, []).append(f"`{name}`")
-    parts = [HEAD]
-    for heading, numbers in sections():
-        rows = [f"| {number} | {', '.join(sorted(tests.get(number, [])))} |" for number in numbers]
-        parts.append("\n".join([f"## {heading}", "| no. | tests |", "|---|---|", *rows, ""]))
-    return "\n".join(parts)
+
+    def with_tests(row: re.Match[str]) -> str:
+        return f"| {row[1]} | {row[2]} | {', '.join(sorted(tests.get(row[1], [])))} |"
+
+    text, heading, rest = PAGE.read_text(encoding="utf-8").partition(_DECISIONS)
+    return _ROW.sub(with_tests, text) + heading + rest
 
 
 @cache

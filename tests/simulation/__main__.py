@@ -1,4 +1,4 @@
-"""python -m tests.simulation SEEDS [--scenario NAME] [--remove SAFETY] [--done FILE]: see docs/simulation.md."""
+"""python -m tests.simulation SEEDS [--scenario NAME] [--remove SAFETY] [--done FILE]: see docs/reliability.md."""
 
 import argparse
 import os

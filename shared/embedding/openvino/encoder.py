@@ -45,7 +45,7 @@ class WordPieces:
 log = logging.getLogger(__name__)
 
 BACKEND = "openvino"
-# Larger groups are faster; with 192 very short texts come below 0.998 (docs/benchmarks/embedding.md).
+# Larger groups are faster; with 192 very short texts come below 0.998 (docs/evidence.md).
 QUANTISATION_GROUP = 128
 # Where the caches hold a batch best: small activations for int8, large ones for fp32.
 _TOKEN_BUDGETS = {Precision.INT8: 1024, Precision.FP32: 512}

@@ -1,4 +1,4 @@
-"""The arrows of docs/state-machines.md: each is a function of the package and writes the state at its head."""
+"""The arrows of docs/architecture.md: each is a function of the package, which writes what the arrow says."""
 
 import importlib
 import pkgutil
@@ -28,24 +28,24 @@ from tests.support.documents import (
 from tests.support.services import ROOT
 
 _ARROW = re.compile(r"^\s*(\S+) --> (\S+): (.+)$", re.MULTILINE)
-_MACHINE = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_MACHINE = re.compile(r"^### (\w+)\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 VERSION = "0123456789abcdef"
 MOMENT = "2026-01-02T03:04:05.000000Z"
 FIRST = SeenAttempt(0, None)
 SUBSTATES = {"pending": ("waiting", "claimed", "requested"), "processed": ("summarized", "reported")}
-"""The substates of a thread. Each transition from the whole state may start in any of them."""
+"""Of a thread: each transition from the whole may start in any of them."""
 
 
 class Transition(NamedTuple):
     document: str
     name: str
-    """The state function, or `stored` for a new document."""
+    """The state function, or `stored` where the document is new."""
     before: str
     after: str
 
 
 def _drawn() -> list[Transition]:
-    text = (ROOT / "docs" / "state-machines.md").read_text()
+    text = (ROOT / "docs" / "architecture.md").read_text().partition("\n## State machines\n")[2]
     return [
         Transition(heading.lower(), name, before, after)
         for heading, section in _MACHINE.findall(text)
@@ -65,6 +65,8 @@ def test_every_transition_is_drawn_once_and_is_a_function_of_the_package() -> No
     functions = {name for module in modules for name, thing in vars(module).items() if callable(thing)}
     assert {step.name for step in drawn} - {"stored"} <= functions
 
+
+# what the functions do
 
 Act = Callable[[Store, Any], Awaitable[Any]]
 
@@ -190,7 +192,7 @@ _THREADS: dict[str, dict[str, Any]] = {
 
 
 def _documents(step: Transition, number: int) -> list[Document]:
-    """Return a document for each state that the transition may start from."""
+    """One for each state that the transition may start in."""
     if step.document == "thread":
         return [
             new_thread(f"t{number}-{state}", inexact=True, **_THREADS[state])

@@ -54,7 +54,7 @@ class EncodingResult:
 
     vectors: Vectors
     failed: dict[int, PermanentError] = field(default_factory=dict)
-    truncated: tuple[int, ...] = ()  # Their vectors represent only the tokens in the window
+    truncated: tuple[int, ...] = ()  # Their vectors represent only the tokens in the window.
 
     def complete(self) -> Vectors:
         """Return all vectors, or raise the error of the first failed text."""

@@ -16,7 +16,6 @@ from shared.settings.app import Settings
 
 
 async def open_embedder(settings: Settings) -> Embedder:
-    """Start the embedder. Its owner closes it."""
     if settings.EMBEDDING_BACKEND in {"azureopenai", "openai"}:
         return OpenAIEmbedder.from_settings(settings)
     return await EncoderProcess.start(encoder_spec(settings))
@@ -32,7 +31,6 @@ def encoder_spec(settings: Settings) -> EncoderSpec:
 
 
 EMBEDDER = "embedder"
-"""The key of the embedder in `Clients.resources`, which close it."""
 
 
 async def embedder(clients: Clients) -> Embedder:

@@ -28,7 +28,6 @@ class TokenizerNotFoundError(LookupError):
 
 
 def find_tokenizer_file(folder: Path = DEFAULT_FOLDER) -> Path:
-    """Return the file in the model's folder, or in the weights package if no model is built."""
     file = folder / TOKENIZER
     found = file if file.is_file() else find_in_package(TOKENIZER)
     if found is None:

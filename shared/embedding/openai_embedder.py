@@ -24,10 +24,10 @@ from shared.settings.app import Settings
 MAX_TEXTS = 512
 TOKEN_BUDGET = 200_000
 WINDOW = 8191
-REQUEST_SECONDS = 60.0  # For one request of MAX_TEXTS texts
+REQUEST_SECONDS = 60.0  # For one request of MAX_TEXTS texts.
 REQUESTS_AT_ONCE = 4  # Of all events together. The service would throttle more.
 _HARMLESS = "ok"
-_TOKEN_BYTES = 3  # A token has four bytes in English, and fewer in code and other scripts
+_TOKEN_BYTES = 3  # A token has four bytes in English, and fewer in code and other scripts.
 # Only the third generation accepts a vector length.
 _FIXED_LENGTH = ("text-embedding-ada",)
 
@@ -86,7 +86,7 @@ class OpenAIEmbedder:
                 if middle:
                     waiting += [batch[middle:], batch[:middle]]
                     continue
-                try:  # A service that refuses every text may recover, so test it first
+                try:  # A service that refuses every text may recover, so test it first.
                     await self._request([_HARMLESS])
                 except UnencodableTextError as refused:
                     message = f"the embedding service refuses every text: {refused}"
@@ -114,5 +114,5 @@ class OpenAIEmbedder:
             )
         vectors = normalised(np.stack(rows))
         if not np.isfinite(vectors).all():
-            raise TransientError("the embedding service answered numbers that are not finite")
+            raise TransientError("the embedding service returned numbers that are not finite")
         return vectors

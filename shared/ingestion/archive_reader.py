@@ -139,7 +139,7 @@ def _end_all(processes: list[BlockingChild]) -> None:
 
 SMALL_BYTES = 1024 * 1024
 READ_AHEAD = 20  # Batches that are read and not yet stored. They are in memory.
-SLICE_SIZE = 20_000_000  # Characters of text
+SLICE_SIZE = 20_000_000  # Characters of text.
 SILENCE_SECONDS = 300.0
 JOIN_SECONDS = 10.0
 
@@ -235,7 +235,7 @@ class Reader:
             batches.close()
 
     def _put(self, item: Batch | BaseException | None) -> None:
-        with contextlib.suppress(RuntimeError):  # The loop is closed, so nothing waits for the batch
+        with contextlib.suppress(RuntimeError):  # The loop is closed, so nothing waits for the batch.
             self._loop.call_soon_threadsafe(self._ready.put_nowait, item)
 
 

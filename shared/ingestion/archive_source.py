@@ -12,8 +12,6 @@ Fetch = Callable[[int, int], bytes]
 
 
 class ArchivePath(Protocol):
-    """The interface that `Path` and `BlobPath` share."""
-
     @property
     def name(self) -> str: ...
 

@@ -31,7 +31,7 @@ class AllErasedError(ArchiveError):
     """All mails of the archive were erased or deleted, and are not stored again."""
 
     def __init__(self) -> None:
-        super().__init__("all of its mails were erased or deleted, and do not come in again")
+        super().__init__("all of its mails were erased or deleted, and are not stored again")
 
 
 class ArchiveBombError(ArchiveError):

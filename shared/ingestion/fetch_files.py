@@ -43,7 +43,6 @@ def check_local_allowed(settings: Settings) -> None:
 
 
 def local_path(url: str) -> Path:
-    """Return the path of a source, which is a plain path or a file: address."""
     parts = urlsplit(url)
     if parts.scheme not in {"", "file"} or parts.netloc not in {"", "localhost"}:
         raise SourceError("a local source is a path, or a file:// address without a host")

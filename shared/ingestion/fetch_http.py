@@ -31,7 +31,7 @@ def http_session(context: FetchContext) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         connector=checked_connector(context.policy),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=IDLE_SECONDS),
-        auto_decompress=False,  # A compressed archive stays compressed
+        auto_decompress=False,  # A compressed archive stays compressed.
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"User-Agent": "rough-consensus", "Accept-Encoding": "identity"},
     )
@@ -49,7 +49,6 @@ class HttpTransfer:
     """The transfer of one file. A new attempt continues after the stored bytes if the file is unchanged."""
 
     def __init__(self, source: Source, context: FetchContext, spool: Spool, *, search: bool = False) -> None:
-        """Create a transfer. `search` sends a POST, and its "not found" means that there is no file."""
         self._source = source
         self._search = search
         self._context = context
@@ -165,7 +164,7 @@ async def fetch_index(source: Source, context: FetchContext) -> AsyncGenerator[F
     """Yield the new or changed files of an index page. The cursor has the version of each address."""
     known = source.cursor.get("files", {}) if source.cursor.get("url") == source.url else {}
     seen = dict(known)
-    page = source.model_copy(update={"cursor": {}})  # The page itself is read every time
+    page = source.model_copy(update={"cursor": {}})  # The page itself is read every time.
     with Spool(context.folder / "index", LARGEST_PAGE) as spool:
         await context.retried(HttpTransfer(page, context, spool).attempt, source)
         links = archive_links(spool.file("index").path.read_bytes(), URL(source.url))
@@ -185,7 +184,7 @@ async def fetch_index(source: Source, context: FetchContext) -> AsyncGenerator[F
 
 
 FIRST_FETCH = timedelta(days=90)
-LATE = timedelta(days=2)  # A month is fetched once more after its end, because servers accept late mails
+LATE = timedelta(days=2)  # A month is fetched once more after its end, because servers accept late mails.
 
 
 async def fetch_public_inbox(source: Source, context: FetchContext) -> AsyncGenerator[Fetched, None]:

@@ -30,7 +30,7 @@ class ImapServer:
 
     at: "ImapAddress"
     checked_address: str
-    deadline: float  # On the monotonic clock
+    deadline: float  # On the monotonic clock.
     most_bytes: int
     context: ssl.SSLContext
 
@@ -174,7 +174,7 @@ def _mbox_entry(about: bytes, content: bytes) -> bytes:
     try:
         date = imaplib.Internaldate2tuple(about)
         stamp = time.asctime(time.gmtime(time.mktime(date) if date else 0))
-    except (LookupError, ValueError, OverflowError):  # The server sent a date that does not exist
+    except (LookupError, ValueError, OverflowError):  # The server sent a date that does not exist.
         stamp = time.asctime(time.gmtime(0))
     text = _FROM.sub(rb">\1", content.replace(b"\r\n", b"\n")).rstrip(b"\n")
     return f"From MAILER-DAEMON {stamp}\n".encode() + text + b"\n\n"
@@ -184,7 +184,7 @@ def _batches(uids: list[int], sizes: dict[int, int], largest: int) -> Iterator[l
     batch: list[int] = []
     weight = 0
     for uid in uids:
-        if uid not in sizes:  # Deleted after the search
+        if uid not in sizes:  # Deleted after the search.
             continue
         if batch and (weight + sizes[uid] > BYTES_AT_ONCE or sizes[uid] > largest):
             yield batch
@@ -225,7 +225,9 @@ def imap_address(source_url: str, settings: dict[str, Any], policy: AddressPolic
     if not host or url.scheme not in {"imap", "imaps"} or not _NAME.fullmatch(mailbox):
         raise SourceError(MALFORMED)
     if url.username is not None or url.password is not None or url.query or url.fragment:
-        raise SourceError("the address must not hold a user, a password, or a query; name settings instead")
+        raise SourceError(
+            "the address must not contain a user, a password, or a query; name settings instead"
+        )
     policy.check_literal(host)
     tls = "implicit" if url.scheme == "imaps" else "starttls"
     if settings.get("plaintext"):

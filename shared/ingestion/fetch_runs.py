@@ -51,8 +51,8 @@ else:
     fetch_http = lazy("shared.ingestion.fetch_http")  # aiohttp is slow to import
 
 log = logging.getLogger(__name__)
-WAITING_LEASE = timedelta(minutes=10)  # For a request that waits in the queue
-LEASE_SLACK = timedelta(minutes=5)  # In addition to the time limit of a fetch
+WAITING_LEASE = timedelta(minutes=10)  # For a request that waits in the queue.
+LEASE_SLACK = timedelta(minutes=5)  # In addition to the time limit of a fetch.
 LEASE_TRIES = 5
 MAX_LISTED = 100
 MAX_NAME = 200
@@ -94,8 +94,6 @@ async def request_due_fetches(clients: Clients, now: datetime) -> list[str]:
 
 @dataclass(frozen=True)
 class FetchRun:
-    """The dependencies and the time limit of a run."""
-
     resolve: Resolve = system_resolver
     secrets: Mapping[str, str] = field(default_factory=lambda: os.environ)
     progress: Callable[[str], None] = field(default=lambda _step: None)
@@ -110,7 +108,7 @@ async def run_operation(
     session = session or Session()
     operation = await clients.store.read(Operation, operation_id, session)
     if operation.status in DONE:
-        if operation.upload is not None:  # A crash may have left the blob of the upload
+        if operation.upload is not None:  # A crash may have left the blob of the upload.
             await clients.blobs.delete(ARCHIVES_CONTAINER, operation.upload.path)
         return operation
     if operation.upload is not None:
@@ -166,13 +164,11 @@ async def _lease(operation: Operation, clients: Clients, session: Session) -> So
         kept = await clients.store.replace(leased, session)
         if kept is not Conflict.CONFLICT:
             return kept
-    raise TransientError(f"the source {operation.source} changes all the time")
+    raise TransientError(f"the source {operation.source} was changed by others at every attempt")
 
 
 @dataclass
 class _Found:
-    """The archives and refused files of a fetch so far."""
-
     archives: list[FetchedArchive]
     refused: list[tuple[RefusedFile, GaveUpError]] = field(default_factory=list)
 
@@ -198,7 +194,7 @@ async def _fetch_all(operation: Operation, source: Source, clients: Clients, run
                     await _patch_operation(operation, clients, Session(), found.listed())
         except TimeoutError:
             raise FetchError(f"the fetch took longer than {run.timeout_seconds:g} s") from None
-    if found.refused and not found.archives:  # A README next to archives is not a failure
+    if found.refused and not found.archives:  # A README next to archives is not a failure.
         raise found.refused[0][1]
     return cursor
 
@@ -224,7 +220,7 @@ async def _take_file(
             raise
         refused = RefusedFile(filename=name, reason=error.failure.message[:MAX_REASON])
         found.refused.append((refused, error))
-    else:  # An archive that an earlier attempt stored keeps its entry
+    else:  # An archive that an earlier attempt stored keeps its entry.
         id_ = stored.archive.id
         if all(archive.archive_id != id_ for archive in found.archives):
             found.archives.append(FetchedArchive(archive_id=id_, filename=name, duplicate=stored.duplicate))

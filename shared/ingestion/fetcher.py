@@ -82,7 +82,7 @@ SECRET_PREFIX = "SOURCE_SECRET_"  # noqa: S105 - a name, not a secret
 Result = TypeVar("Result")
 # Of a whole fetch. It is shorter than the time limit of the function (FUNCTION_MINUTES)
 TIMEOUT_SECONDS = 25 * 60.0
-IDLE_SECONDS = 60.0  # Without a byte, after which the source counts as down
+IDLE_SECONDS = 60.0  # Without a byte, after which the source counts as down.
 
 
 class Fetched(NamedTuple):

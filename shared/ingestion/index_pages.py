@@ -39,7 +39,7 @@ def _links(page: bytes, address: URL) -> list[URL]:
     for anchor in LexborHTMLParser(page.decode("utf-8", "replace")).css("a[href]"):
         try:
             link = address.join(URL((anchor.attributes.get("href") or "").strip()))
-        except ValueError:  # Not an address
+        except ValueError:  # Not an address.
             continue
         if link.scheme in {"http", "https"}:
             found.append(link.with_fragment(None) if link.name else link)

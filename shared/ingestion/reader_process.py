@@ -26,7 +26,7 @@ else:
     traceback = lazy("traceback")
 
 BATCH = 100
-BATCH_SIZE = 1_000_000  # Characters of text
+BATCH_SIZE = 1_000_000  # Characters of text.
 
 
 _Found = tuple[int, ParsedMail | Skipped]

@@ -32,15 +32,13 @@ _RSYNC = re.compile(r"[A-Za-z0-9.-]+::.+")
 
 @dataclass(frozen=True, slots=True)
 class SourceProposal:
-    """A proposed definition of a source."""
-
     source_type: SourceType
     url: str
     name: str
-    found: str  # One sentence that describes the content
+    found: str  # One sentence that describes the content.
     preset: Preset = Preset.FREE
     archive_template: str = ""
-    files: tuple[str, ...] = ()  # Examples of the files that would be fetched
+    files: tuple[str, ...] = ()  # Examples of the files that would be fetched.
 
 
 async def recognise(text: str, clients: Clients, policy: AddressPolicy | None = None) -> SourceProposal:
@@ -66,7 +64,6 @@ async def recognise(text: str, clients: Clients, policy: AddressPolicy | None = 
 
 
 async def _look(url: URL, clients: Clients, policy: AddressPolicy) -> bytes:
-    """Return the first bytes of the content."""
     from shared.ingestion.fetch_http import HttpTransfer  # noqa: PLC0415 - aiohttp is slow to import
 
     now = clients.runtime.now()

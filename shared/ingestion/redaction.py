@@ -22,7 +22,7 @@ from shared.mail.parse import parse_archive
 from shared.models.erasure import ErasureMode, Suppression
 
 FROM_LINE = b"From MAILER-DAEMON Thu Jan  1 00:00:00 1970\n"
-SHORTEST_QUOTE = 24  # Shorter lines are too common to identify a mail
+SHORTEST_QUOTE = 24  # Shorter lines are too common to identify a mail.
 PIECE = 1024 * 1024
 _QUOTED = re.compile(r"^[ \t]*(?:[A-Za-z]{0,3}>[ \t]*)+(.*)$", re.MULTILINE)
 _FROM = re.compile(rb"^(>*From )", re.MULTILINE)
@@ -52,11 +52,11 @@ def quoted_lines(text: str) -> Iterator[str]:
 class SuppressionList:
     """The mails of one source that must not be stored."""
 
-    tombstones: set[str] = field(default_factory=set)  # Keys of messages
+    tombstones: set[str] = field(default_factory=set)  # Keys of messages.
     dropped: set[str] = field(default_factory=set)
     people: set[str] = field(default_factory=set)
     quotes: set[str] = field(default_factory=set)
-    before: str | None = None  # Older mails are no longer kept
+    before: str | None = None  # Older mails are no longer kept.
 
     @classmethod
     def of(

@@ -25,7 +25,7 @@ from shared.models.sources import NAME_PATTERN, Source, SourceRole, SourceType
 from shared.models.values import Preset
 from shared.settings.app import Settings
 
-GROUP_PATTERN = r"^(\*|[A-Za-z0-9][A-Za-z0-9 ._@-]{0,127})$"  # The id of a group, or * for every reader
+GROUP_PATTERN = r"^(\*|[A-Za-z0-9][A-Za-z0-9 ._@-]{0,127})$"  # The id of a group, or * for every reader.
 LOGIN_SETTINGS = ("username_setting", "password_setting")
 _Address = Annotated[str, Field(pattern=r"^[^@\s]{1,64}@[^@\s]{1,255}$")]
 MAX_GROUPS, MAX_ADDRESSES = 500, 20
@@ -45,13 +45,13 @@ class SourceSettings(BaseModel):
     plaintext: StrictBool = False
     since: Annotated[str, Field(pattern=r"^(19|20)\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d)$")] | None = None
     chairs: Annotated[list[_Address], Field(max_length=50)] = []
-    aliases: _AddressGroups = []  # Addresses of one person each
-    namesakes: _AddressGroups = []  # Addresses of different people with the same name
+    aliases: _AddressGroups = []  # Addresses of one person each.
+    namesakes: _AddressGroups = []  # Addresses of different people with the same name.
     # The server whose Authentication-Results fields are trusted.
     authserv_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,200}$")] = ""
-    require_authenticated: StrictBool = False  # Count only mail whose sender is authenticated
+    require_authenticated: StrictBool = False  # Count only mail whose sender is authenticated.
     gateways: Annotated[list[_Address], Field(max_length=50)] = []  # Addresses that send mail for many people
-    list_address: _Address | None = None  # The posting address of the list
+    list_address: _Address | None = None  # The posting address of the list.
     list_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,200}$")] = ""
 
 
@@ -187,7 +187,6 @@ def next_fetch(source: Source, after: datetime) -> datetime | None:
 
 
 def definition_of(source: Source) -> dict[str, Any]:
-    """Return the fields that a user defines."""
     return source.model_dump(include=set(SourceDefinition.model_fields))
 
 

@@ -69,7 +69,7 @@ class Stored:
     archive: Archive
     duplicate: bool
     announced: bool
-    restored: bool = False  # The file of a known archive was lost, and is stored again
+    restored: bool = False  # The file of a known archive was lost, and is stored again.
 
 
 async def store_archive(
@@ -146,7 +146,7 @@ async def _ensure_kept(archive: Archive, incoming: Incoming, clients: Clients) -
         await clients.blobs.delete(ARCHIVES_CONTAINER, archive.file_path)
         raise
     if removed is not None:
-        await _upload(incoming, archive, clients)  # The deletion may have ended after the upload of the blob
+        await _upload(incoming, archive, clients)  # The deletion may have ended after the upload of the blob.
 
 
 async def _again(
@@ -165,7 +165,7 @@ async def _again(
     # An earlier attempt of the same ingestion may have written the document. It is then not a duplicate.
     duplicate = (known.ingestion_date, known.source) != (incoming.origin.started_at, incoming.origin.source)
     if duplicate:
-        log.debug("archive %s is there already, skipping", known.id)
+        log.debug("archive %s is already stored, skipping", known.id)
         pipeline_metrics().duplicates.add(1, {"service": INGESTION.name, "kind": "archive"})
     return Stored(known, duplicate=duplicate, announced=untouched, restored=restored)
 

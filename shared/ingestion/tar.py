@@ -10,7 +10,7 @@ from shared.mail.mbox import BinaryStream
 
 BLOCK = 512
 MAX_EXTENDED_BYTES = 1024 * 1024
-MAX_EXTENDED_HEADERS = 16  # For one member
+MAX_EXTENDED_HEADERS = 16  # For one member.
 MAX_PAX_KEYWORDS = 1000
 _ZEROS = bytes(BLOCK)
 _CHECKSUM = slice(148, 156)
@@ -103,7 +103,7 @@ def read_tar(stream: BinaryStream) -> Iterator[TarEntry]:
         entry = _entry(stream, block, kind, size, extended)
         if kind == b"S":
             more = block[482]
-            while more:  # The old GNU format continues in more blocks while a flag is set
+            while more:  # The old GNU format continues in more blocks while a flag is set.
                 if not (following := _read_block(stream)):
                     raise _cut_off("tar")
                 more = following[504]
@@ -163,7 +163,7 @@ def _read_block(stream: BinaryStream) -> bytes:
 
 
 def _cut_off(name: str) -> CorruptArchiveError:
-    return CorruptArchiveError(f"{name}: the archive ends in the middle; fetch it again")
+    return CorruptArchiveError(f"{name}: the archive is incomplete; fetch it again")
 
 
 def _pax_records(content: bytes) -> dict[str, str]:

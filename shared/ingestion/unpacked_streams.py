@@ -102,13 +102,10 @@ class _Raw(io.RawIOBase):
 
 
 def buffered(stream: BinaryStream) -> io.BufferedReader:
-    """Return a stream that supports peek."""
     return io.BufferedReader(_Raw(stream.read), BLOCK)
 
 
 class Spending:
-    """A stream that counts each byte against the budget."""
-
     def __init__(self, stream: BinaryStream, budget: UnpackBudget, member: str) -> None:
         self._stream = stream
         self._budget = budget
@@ -179,7 +176,7 @@ class Inflated:
             if piece:
                 return piece
             if not given and self._unpacker.needs_input and not self._unpacker.eof:
-                raise EOFError("it ends in the middle")
+                raise EOFError("it is incomplete")
         return b""
 
     def _next_stream(self, rest: bytes) -> None:

@@ -56,7 +56,7 @@ async def take_upload(
         except GaveUpError as error:
             if isinstance(error.__cause__, (ArchiveError, SourceRemovedError, ArchiveRemovedError)):
                 raise error.__cause__ from None
-            if error.reason == NO_TIME:  # The sender sees the error, and still has the file
+            if error.reason == NO_TIME:  # The sender sees the error, and still has the file.
                 raise
             await record_ingestion_failure(error, incoming.origin, clients)
             raise
@@ -103,7 +103,7 @@ async def take_joined(operation: Operation, upload: JoinedUpload, clients: Clien
     ):
         async for piece in clients.blobs.read(ARCHIVES_CONTAINER, upload.path):
             spool.write(piece)
-        if spool.size != upload.size:  # The upload address stays writable until it expires
+        if spool.size != upload.size:  # The upload address stays writable until it expires.
             raise ArchiveChangedError(f"the file has {spool.size} bytes, and {upload.size} were sent")
         incoming = _incoming(spool, upload.filename, operation.source, operation.created_at)
         stored = await _store(incoming, clients)
@@ -115,7 +115,7 @@ async def take_joined(operation: Operation, upload: JoinedUpload, clients: Clien
 log = logging.getLogger(__name__)
 PART_BYTES = 8 * 1024 * 1024
 FOLDER = "incoming"
-ADDRESS_VALID = timedelta(minutes=30)  # A longer upload requests another address
+ADDRESS_VALID = timedelta(minutes=30)  # A longer upload requests another address.
 
 
 class WrongPartError(PermanentError):
@@ -127,7 +127,7 @@ class PartedUpload:
     source: str
     filename: str
     size: int
-    modified: int  # Milliseconds, from the browser
+    modified: int  # Milliseconds, from the browser.
 
     @property
     def path(self) -> str:
@@ -142,7 +142,6 @@ class PartedUpload:
 
 
 async def parts_here(clients: Clients, upload: PartedUpload) -> list[int]:
-    """Return the numbers of the parts that are already stored."""
     check_size(upload.size, clients.settings.ARCHIVE_MAX_BYTES)
     staged = await clients.blobs.staged_parts(ARCHIVES_CONTAINER, upload.path)
     return sorted(
@@ -159,7 +158,7 @@ async def direct_address(clients: Clients, upload: PartedUpload) -> str | None:
         return await clients.blobs.upload_address(
             ARCHIVES_CONTAINER, upload.path, since=now, until=now + ADDRESS_VALID
         )
-    except SDK_ERRORS:  # The browser then sends the parts through the app
+    except SDK_ERRORS:  # The browser then sends the parts through the app.
         log.warning("no upload address could be signed: has the app the role to delegate?", exc_info=True)
         return None
 

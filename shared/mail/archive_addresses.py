@@ -68,7 +68,7 @@ def _names(template: str) -> list[str]:
     try:
         parts = list(Formatter().parse(template))
     except ValueError:
-        raise TemplateFaultError("has a brace without its partner") from None
+        raise TemplateFaultError("has an unmatched brace") from None
     if any(spec or conversion for _, _, spec, conversion in parts):
         raise TemplateFaultError("a placeholder is a name in braces, and nothing else")
     return [name for _, name, _, _ in parts if name is not None]

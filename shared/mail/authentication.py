@@ -14,7 +14,7 @@ from shared.core.lazy_import import lazy
 if TYPE_CHECKING:
     import authres
 else:
-    authres = lazy("authres")  # Few sources name a server, and the others need no parser
+    authres = lazy("authres")  # Few sources name a server, and the others need no parser.
 
 MAX_RESULTS = 4_000
 """The characters of a field that are kept. A longer field is ignored, because it may be incomplete."""
@@ -95,7 +95,7 @@ def _results(field: str) -> tuple[_Result, ...]:
         header = authres.AuthenticationResultsHeader.parse(f"Authentication-Results: {field}")
     except authres.AuthResError:
         return ()
-    except (SyntaxError, ValueError):  # The parser raises these for a malformed field
+    except (SyntaxError, ValueError):  # The parser raises these for a malformed field.
         return ()
     return tuple(
         _Result(found.method.lower(), found.result.lower(), _domains(found))

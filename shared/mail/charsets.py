@@ -12,7 +12,7 @@ from shared.core.lazy_import import lazy
 if TYPE_CHECKING:
     import chardet
 else:
-    chardet = lazy("chardet")  # A reader process starts sooner, and most mail declares its charset
+    chardet = lazy("chardet")  # A reader process starts sooner, and most mail declares its charset.
 
 _ALIASES = {
     alias: codec

@@ -209,7 +209,7 @@ def best_date(declared: str, received: Iterable[str], envelope: str) -> tuple[da
     hops = [hop for hop in hops if hop >= hops[0] - _LONGEST_WAY]
     if hops:
         return min(hops), f"{problem}:from-received"
-    words = envelope.split()  # The date follows an address of any number of words
+    words = envelope.split()  # The date follows an address of any number of words.
     for start in range(1, min(len(words), 8)):
         if (found := parse_date(" ".join(words[start:]))) is not None:
             return found, f"{problem}:from-envelope"

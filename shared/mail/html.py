@@ -13,7 +13,7 @@ from shared.mail.html_visibility import Visibility
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,20})([^<>]*)>")
 _SPACES = re.compile(r"[ \t\r\n\f\xa0\u200b]+")
 _BLANK_LINES = re.compile(r"\n{3,}")
-_WORDS = re.compile(r"(?:\b[^\W\d_]{1,40}[\s,;:']{1,3}){2}[^\W\d_]")  # Bounded, because comments are hostile
+_WORDS = re.compile(r"(?:\b[^\W\d_]{1,40}[\s,;:']{1,3}){2}[^\W\d_]")  # Bounded, because comments are hostile.
 _LEFT_BY_PROGRAMS = re.compile(r"\s*(?:\[|/?\*|<|converted from\b|begin\b|end\b|start\b)", re.IGNORECASE)
 _NO_TEXT = frozenset(
     {"-comment", "-document", "-doctype", "head", "script", "style", "title", "svg", "xml"}
@@ -70,8 +70,6 @@ def html_to_text(html: str) -> HtmlText:
 
 
 class _HiddenText:
-    """Hidden text, up to a limit."""
-
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._size = 0
@@ -126,7 +124,7 @@ def _walk(tree: LexborHTMLParser) -> Iterator[tuple[LexborNode, str, str]]:
         if tag == "-text":
             yield node, tag, "text"
         elif tag == "-comment":
-            remark = node.comment_content or ""  # Words, not a condition or a mark of a mail program
+            remark = node.comment_content or ""  # Words, not a condition or a mark of a mail program.
             if _WORDS.search(remark) and not _LEFT_BY_PROGRAMS.match(remark):
                 yield node, tag, "hidden"
         elif tag in _UNSHOWN:

@@ -86,12 +86,11 @@ _FONT_SIZE = re.compile(r"(?:^|\s)(\d*\.?\d+)\s*(px|pt|em|rem|%)?(?:/|\s)")
 
 @lru_cache(maxsize=2048)
 def style_of(declarations: str) -> Style:
-    """Return the style of a `style` attribute or of a rule's body."""
     if not declarations.strip():
         return PLAIN
     text = _COMMENT.sub("", declarations.lower())
     if "\\" in text:
-        return Style(hides=True)  # An escape may spell any property
+        return Style(hides=True)  # An escape may spell any property.
     style = PLAIN
     for found in _DECLARATION.finditer(text):
         name, colon, value = found[1].partition(":")
@@ -128,7 +127,6 @@ def _boxed(name: str, value: str) -> Style:
 
 
 def _is_near(value: str) -> bool:
-    """Return whether a shift leaves the text on the page."""
     sizes = [pixels_of(part) for part in value.split() if part not in _DEFAULTS]
     return all(size is not None and -_MOST_SHIFT <= size <= _MOST_SPACE for size in sizes)
 
@@ -192,7 +190,6 @@ def _coloured(_name: str, value: str) -> Style:
 
 
 def _backed(_name: str, value: str) -> Style:
-    """Return the background color. A picture or a gradient hides, because text cannot be compared with it."""
     if value in _DEFAULTS or value in {"transparent", "window"}:
         return PLAIN
     if "gradient" in value or "url(" in value or "image" in value or "var(" in value:
@@ -266,7 +263,6 @@ def is_readable(colour: Colour, background: Colour) -> bool:
 
 
 def _linear(part: float) -> float:
-    """Return the linear value of an sRGB component."""
     return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4  # noqa: PLR2004 -- sRGB's own
 
 

@@ -24,8 +24,6 @@ _STYLED = "[style], [hidden], [popover], [color], [bgcolor], [background], [text
 
 
 class _Layer(NamedTuple):
-    """The style in force inside an element."""
-
     colour: Colour
     background: Colour
     pixels: float = _USUAL_PIXELS

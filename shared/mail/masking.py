@@ -56,7 +56,6 @@ def _address_at(text: str, start: int, at: re.Match[str]) -> str:
 
 
 def mask_json(value: Any, known: frozenset[str] = frozenset()) -> Any:
-    """Return the JSON with masked addresses in its texts."""
     if isinstance(value, str):
         return mask_addresses(value, known)
     if isinstance(value, list):
@@ -74,6 +73,6 @@ def addresses_in(texts: Iterable[str]) -> frozenset[str]:
 def _masked_field(name: str, item: Any, known: frozenset[str]) -> Any:
     if name in IDS_AND_LINKS:
         return item
-    if name == "email" and isinstance(item, str):  # This field may hold any text instead of an address
+    if name == "email" and isinstance(item, str):  # This field may hold any text instead of an address.
         return masked(item) if item and item.lower() not in known else item
     return mask_json(item, known)

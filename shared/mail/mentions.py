@@ -47,7 +47,6 @@ def find_mentions(text: str) -> list[str]:
 
 
 def draft_base(mention: str) -> str:
-    """Return a draft's name without its version, or another mention unchanged."""
     return _VERSION.sub("", mention) if mention.startswith("draft-") else mention
 
 

@@ -14,7 +14,7 @@ from shared.mail.models import Limits, ParsedAttachment, SegmentKind
 if TYPE_CHECKING:
     from shared.mail import html
 else:
-    html = lazy("shared.mail.html")  # Only HTML mail needs the HTML parser
+    html = lazy("shared.mail.html")  # Only HTML mail needs the HTML parser.
 
 _SIGNATURE = "-- "
 

@@ -38,7 +38,6 @@ class ParsedAttachment(NamedTuple):
     filename: str
     content_type: str
     size: int
-    """Bytes after decoding the transfer encoding."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,13 +147,12 @@ def _sender(headers: Headers, warnings: list[str]) -> ParsedAddress:
 
 
 def _trace(headers: Headers) -> dict[str, list[str]]:
-    """Return the trace fields in the mail's order, folded. The last server's fields come first."""
     trace = {
         name: [value[: _longest(name)] for value in headers[name][: _MAX_TRACE[name]]]
         for name in TRACE_FIELDS
         if name in headers
     }
-    if signed := trace.get("dkim-signature"):  # The numbers mean nothing without the original bytes
+    if signed := trace.get("dkim-signature"):  # The numbers mean nothing without the original bytes.
         trace["dkim-signature"] = [
             ";".join([tag for tag in value.split(";") if not tag.lstrip().startswith(_SIGNATURE)])
             for value in signed

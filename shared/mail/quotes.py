@@ -8,7 +8,7 @@ from itertools import accumulate
 from shared.mail.models import Segment, SegmentKind
 
 NEW, QUOTE, ATTRIBUTION, SIGNATURE, FOOTER, BLANK = range(6)
-_KINDS = tuple(SegmentKind)  # In the order of the marks
+_KINDS = tuple(SegmentKind)  # In the order of the marks.
 CODES = {kind: code for code, kind in enumerate(_KINDS)}
 # First characters to marks, for `bytes.translate`.
 _FIRST_MARKS = bytes(

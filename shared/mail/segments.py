@@ -153,7 +153,7 @@ def _mark_after_dashes(body: MarkedLines, start: int) -> None:
     while end < len(body) and body.marks[end] in {NEW, BLANK} and not body.lines[end].startswith("-- "):
         if not body.is_blank(end):
             signature.append(body.lines[end])
-        if len(signature) > most:  # Bounded, because a hostile text may consist of such lines
+        if len(signature) > most:  # Bounded, because a hostile text may consist of such lines.
             return
         end += 1
     # In a patch, `-- ` may be a removed list item. A diff that continues after it shows that.

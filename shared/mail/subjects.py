@@ -20,12 +20,10 @@ class SplitSubject(NamedTuple):
     """The subject without reply marks, forward marks and bracketed tags before it."""
     tags: tuple[str, ...]
     is_reply: bool
-    """Whether the first mark is a reply mark."""
     is_forward: bool
 
     @property
     def title(self) -> str:
-        """Return the text, or the last tag if the text is empty."""
         return self.text or (f"[{self.tags[-1]}]" if self.tags else "")
 
 

@@ -63,7 +63,6 @@ def cite(
 
 
 def _shortened(quote: str) -> str:
-    """Return the quote, cut after a word if it is too long."""
     if len(quote) <= MAX_QUOTE_CHARS:
         return quote
     ends = [match.end() for match in _WORD.finditer(quote) if match.end() <= MAX_QUOTE_CHARS]

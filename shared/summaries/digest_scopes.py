@@ -82,7 +82,7 @@ def scopes_of_thread(
 def _parsed(name: str) -> DigestScope | None:
     try:
         return parse_scope(name)
-    except InvalidScopeError:  # A hostile mail may have a date before the year 1000
+    except InvalidScopeError:  # A hostile mail may have a date before the year 1000.
         return None
 
 

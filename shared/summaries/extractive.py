@@ -112,8 +112,6 @@ def _foreign_openings(messages: Iterable[ContextMessage]) -> list[SentenceCitati
 
 
 class _Citing:
-    """Create claims in the thread's own words."""
-
     def __init__(self, context: ThreadContext) -> None:
         self._messages = {message.message_id: message for message in context.messages}
         self._chunks: dict[str, list[ContextChunk]] = {}

@@ -84,7 +84,6 @@ def _identity(citation: Citation) -> tuple[str, str]:
 
 
 def _outcome(summary: ThreadSummary) -> list[str]:
-    """Return the outcome in one sentence, with its basis."""
     outcome = summary.reading.outcome
     role = outcome.authority.role if outcome.authority else ""
     is_in_sentence = outcome.tier is not Tier.SAID or (role and f"({role})" in outcome.sentence)
@@ -156,7 +155,6 @@ def _objection(claim: Claim, fates: Mapping[tuple[str, str], Objection]) -> Obje
 
 
 def _fate(claim: Claim, fates: Mapping[tuple[str, str], Objection]) -> str:
-    """Return the fate of an objection, or an empty string."""
     objection = _objection(claim, fates)
     if objection is None or not FATES[objection.fate]:
         return ""

@@ -78,10 +78,10 @@ class ThreadContext:
     """The same messages in the reader's form, the root first."""
     profile: SourceProfile = field(default_factory=SourceProfile)
     context_window_tokens: int = 16_000
-    version: str = ""  # Of the content
-    gaps: tuple[str, ...] = ()  # Sentences on missing or odd content, for the reader
-    flags: Mapping[str, int] = field(default_factory=dict)  # The number of messages for each flag
-    marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # Oddities by Message-ID
+    version: str = ""  # Of the content.
+    gaps: tuple[str, ...] = ()  # Sentences on missing or odd content, for the reader.
+    flags: Mapping[str, int] = field(default_factory=dict)  # The number of messages for each flag.
+    marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # Oddities by Message-ID.
 
     def message(self, key: str) -> ContextMessage | None:
         return next((message for message in self.messages if message.key == key), None)

@@ -273,7 +273,7 @@ async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -
         try:
             await refresh_digest(clients, parse_scope(scope), now)
         except Exception as error:
-            log.exception("The digest %s could not be made", scope)
+            log.exception("The digest %s could not be refreshed", scope)
             await fail_digest(clients.store, parse_scope(scope).id, classify(error), now)
             failures.append(error)
     if failures:

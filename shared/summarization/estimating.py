@@ -45,11 +45,11 @@ async def estimate_reading(clients: Clients, threads: Sequence[str]) -> ReadingE
     for id_ in sample:
         thread = await clients.store.find(Thread, id_, session)
         if thread is None:
-            continue  # Merged or deleted after it was listed
+            continue  # Merged or deleted after it was listed.
         try:
             context = await load_context(clients, thread, session, window=window)
         except DocumentNotFoundError:
-            continue  # Its messages are not stored yet
+            continue  # Its messages are not stored yet.
         linked = LinkedThread(context.mails, context.profile)
         parts = number_thread(linked, context.subject, room=window - answer_room(window)).parts
         merging = max((part.tokens for part in parts), default=0) if len(parts) > 1 else 0

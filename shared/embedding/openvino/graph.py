@@ -28,7 +28,7 @@ __all__ = ["HIDDEN", "WINDOW", "build_graph", "ov", "quantised"]
 
 _MASKED = np.float32(-1e9)
 Bytes: TypeAlias = NDArray[np.uint8]
-Node: TypeAlias = Any  # OpenVINO's nodes and outputs are untyped
+Node: TypeAlias = Any  # OpenVINO's nodes and outputs are untyped.
 
 
 LAYERS, HEADS, HIDDEN, WINDOW, EPSILON = 6, 12, 384, 256, 1e-12

@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-if TYPE_CHECKING:  # The encoder process loads no settings
+if TYPE_CHECKING:  # The encoder process loads no settings.
     from shared.settings.app import Settings
 
 
@@ -37,7 +37,7 @@ def multiplies_bfloat16(cpuinfo: Path = _CPUINFO) -> bool:
 def _has_any(flags: frozenset[str], cpuinfo: Path) -> bool:
     try:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:  # Not Linux
+    except OSError:  # Not Linux.
         return False
     return not flags.isdisjoint(next((line.split() for line in lines if line.startswith("flags")), ()))
 

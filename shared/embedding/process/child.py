@@ -67,7 +67,7 @@ class Child:
         except (asyncio.IncompleteReadError, ConnectionError, FrameError) as error:
             raise await self._exit_description() from error
         except BaseException:
-            await self.kill()  # After a cancellation, the late answer would go to the next request
+            await self.kill()  # After a cancellation, the late answer would go to the next request.
             raise
         if kind := answer.header.get("error"):
             error_type = EncoderMemoryError if kind == "memory" else UnencodableTextError
@@ -76,7 +76,7 @@ class Child:
 
     async def _exit_description(self) -> PipelineError:
         """Return an error that describes why the process died."""
-        try:  # The pipe has ended, so the process should end, too
+        try:  # The pipe has ended, so the process should end, too.
             await asyncio.wait_for(self._process.wait(), ENDING_SECONDS)
         except TimeoutError:
             await self.kill()
@@ -85,7 +85,9 @@ class Child:
         if code == -signal.SIGKILL:
             # The app did not kill it, so the system did, as it does with a process that takes too much
             # memory.
-            return EncoderMemoryError(f"the encoder was killed, probably for want of memory. {words}".strip())
+            return EncoderMemoryError(
+                f"the encoder was killed, probably because memory was short. {words}".strip()
+            )
         cause = f"signal {-code}" if code < 0 else f"exit code {code}"
         return EncoderCrashError(f"the encoder died ({cause}). {words}".strip())
 

@@ -91,7 +91,7 @@ class EncoderProcess:
             await self._child.kill()
         if self._worker is not None:
             await asyncio.wait({self._worker})
-        if self._child is not None:  # The worker may have started another child
+        if self._child is not None:  # The worker may have started another child.
             await self._child.kill()
             self._child = None
 
@@ -117,7 +117,7 @@ class EncoderProcess:
         try:
             return await call.done
         finally:
-            self._waiting.remove(call)  # If the call was canceled or failed
+            self._waiting.remove(call)  # If the call was canceled or failed.
 
     async def _work(self) -> None:
         """Encode batches until no text waits. Failed batches are retried first."""
@@ -192,7 +192,7 @@ class EncoderProcess:
         if following:
             await self._sleep(attempts.wait_seconds(attempt.failures + 1, error))
         else:
-            try:  # An encoder that fails on every text may recover, so test it first
+            try:  # An encoder that fails on every text may recover, so test it first.
                 await self._encode_batch([_HARMLESS], _PATIENCE)
             except UnencodableTextError as refused:
                 raise EncoderCrashError(f"the encoder fails on every text: {refused}") from refused

@@ -27,7 +27,7 @@ SMALL = 16
 @dataclass(eq=False)
 class Call:
     texts: Sequence[str]
-    lengths: Sequence[int]  # In tokens, at most the window
+    lengths: Sequence[int]  # In tokens, at most the window.
     settled: EncodingResult
     done: "asyncio.Future[EncodingResult]"
     left: int = 0
@@ -54,7 +54,7 @@ class Item:
 
 class WaitingTexts:
     def __init__(self) -> None:
-        self._calls: list[Call] = []  # The oldest first
+        self._calls: list[Call] = []  # The oldest first.
         self._small_had_the_last_turn = False
 
     def __len__(self) -> int:
@@ -100,7 +100,7 @@ class WaitingTexts:
             for other, at in call.waiting
             if length * _LIKE_LENGTH <= other <= length and (call is not first or at != position)
         ]
-        like.sort(key=lambda candidate: -candidate[0])  # A stable sort, so the calls stay in order
+        like.sort(key=lambda candidate: -candidate[0])  # A stable sort, so the calls stay in order.
         return like
 
 

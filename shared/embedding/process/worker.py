@@ -27,7 +27,7 @@ _DESCRIPTION = ("model", "backend", "dimension", "window", "token_budget")
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # The output of libraries goes to standard error, and cannot break a frame
+    os.dup2(2, 1)  # The output of libraries goes to standard error, and cannot break a frame.
     requests: queue.SimpleQueue[Frame] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(requests,), name="lifeline", daemon=True).start()
     encoder: Encoder | None = None

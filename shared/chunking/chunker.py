@@ -1,6 +1,6 @@
-"""Chunks: stretches of a message's own text that fit the embedding model's window.
+"""Split a message's own text into chunks that fit the embedding model's window.
 
-A text is tokenised once and cut between words: the tokens of a chunk are exactly those of its text.
+A text is tokenized once and cut between words, so the tokens of the chunks are the tokens of the text.
 """
 
 import math
@@ -18,21 +18,20 @@ from shared.mail.models import Segment
 from shared.mail.segments import NormalizedBody
 
 Embedder = Callable[[Sequence[str]], Sequence[Sequence[float]]]
-"""Sentences to vectors."""
 _LEAST_SHARE = 4
-"""A chunk is cut at a boundary only if that leaves it at least a quarter full."""
+"""A cut at a boundary must leave the chunk at least a quarter full."""
 _BLANK_LINE = re.compile(r"\n[ \t]*\n\s*")
 
 
 def sentence_starts(text: str) -> list[int]:
-    """Offsets at which a sentence starts; a blank line ends one, too."""
+    """Return the offsets where sentences start. A blank line also ends a sentence."""
     starts = {start for start, _ in sent_spans(text)}
     starts.update(match.end() for match in _BLANK_LINE.finditer(text))
     return sorted(start for start in starts if start < len(text))
 
 
 def recursively(text: str, tokens: TokenizedText, size: int, whole: int) -> list[int]:
-    """As many paragraphs as fit, else sentences, lines, words. A text that fits as a whole stays whole."""
+    """Cut at paragraphs, else sentences, lines and words. A text within `whole` tokens is not cut."""
     if not len(tokens):
         return []
     if len(tokens) <= whole:
@@ -59,7 +58,7 @@ def _best_end(text: str, tokens: TokenizedText, start: int, size: int, paragraph
         return paragraphs[last]
     first = tokens.start(start)
     window = text[first : tokens.end(limit - 1)]
-    end = _last_start(tokens, [first + one for one in sentence_starts(window)], least, limit)
+    end = _last_start(tokens, [first + sentence for sentence in sentence_starts(window)], least, limit)
     if end is None:
         lines = [first + match.end() for match in re.finditer("\n", window)]
         end = _last_start(tokens, lines, least, limit)
@@ -67,7 +66,7 @@ def _best_end(text: str, tokens: TokenizedText, start: int, size: int, paragraph
 
 
 def _last_start(tokens: TokenizedText, starts: list[int], least: int, limit: int) -> int | None:
-    """The last of these characters at which a word starts, as a token from `least` to `limit`."""
+    """Return the token of the last offset that starts a word, between `least` and `limit`."""
     for start in reversed(starts):
         token = tokens.at_or_after(start)
         if token < least:
@@ -78,7 +77,7 @@ def _last_start(tokens: TokenizedText, starts: list[int], least: int, limit: int
 
 
 def _fit(tokens: TokenizedText, start: int, size: int) -> int:
-    """The furthest cut with at most `size` tokens between. Only a word longer than that is cut in two."""
+    """Return the last cut within `size` tokens. Only a longer word is split."""
     end = min(start + size, len(tokens))
     cut = end
     while cut > start and not tokens.begins_word(cut):
@@ -87,7 +86,7 @@ def _fit(tokens: TokenizedText, start: int, size: int) -> int:
 
 
 def overlap_start(text: str, tokens: TokenizedText, start: int, earliest: int) -> int:
-    """The first token of a chunk's overlap: the first line's in reach, else the first word's."""
+    """Return the first token of the overlap: the start of a line in reach, else of a word."""
     newline = text.find("\n", tokens.start(earliest), tokens.start(start))
     token = tokens.at_or_after(newline) if newline >= 0 else start
     if token < start and tokens.begins_word(token):
@@ -98,23 +97,29 @@ def overlap_start(text: str, tokens: TokenizedText, start: int, earliest: int) -
 
 
 def by_meaning(text: str, tokens: TokenizedText, size: int, embedder: Embedder) -> list[int]:
-    """Cut where a sentence is less like the one before it than usual, and wherever the size demands it."""
+    """Cut where a sentence is unusually different from the one before, and at the size limit."""
     if not len(tokens):
         return []
     sentences = sorted({tokens.at_or_after(start) for start in sentence_starts(text)} - {len(tokens)} | {0})
     sentences = [token for token in sentences if tokens.begins_word(token)]
     bounds = [*sentences, len(tokens)]
     texts = [text[tokens.start(a) : tokens.end(b - 1)] for a, b in pairwise(bounds)]
-    alike = [_cosine(one, other) for one, other in pairwise(embedder(texts) if len(texts) > 1 else [])]
-    mean = sum(alike) / max(len(alike), 1)
-    spread = math.sqrt(sum((one - mean) ** 2 for one in alike) / max(len(alike), 1))
-    breaks = {sentences[index] for index, one in enumerate(alike, 1) if one < mean - spread}
+    similarities = [
+        _cosine(left, right) for left, right in pairwise(embedder(texts) if len(texts) > 1 else [])
+    ]
+    mean = sum(similarities) / max(len(similarities), 1)
+    spread = math.sqrt(
+        sum((similarity - mean) ** 2 for similarity in similarities) / max(len(similarities), 1)
+    )
+    breaks = {
+        sentences[index] for index, similarity in enumerate(similarities, 1) if similarity < mean - spread
+    }
     return _packed(tokens, bounds[1:], breaks, size)
 
 
-def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    dot = sum(a * b for a, b in zip(one, other, strict=True))
-    norms = math.sqrt(sum(a * a for a in one)) * math.sqrt(sum(b * b for b in other))
+def _cosine(left: Sequence[float], right: Sequence[float]) -> float:
+    dot = sum(a * b for a, b in zip(left, right, strict=True))
+    norms = math.sqrt(sum(a * a for a in left)) * math.sqrt(sum(b * b for b in right))
     return dot / norms if norms else 0.0
 
 
@@ -144,7 +149,7 @@ class ChunkSettings:
     max_tokens: int = WINDOW
     overlap_tokens: int = 24
     max_chars: int = 8_000
-    """A word that the tokenizer does not know is one token however long: characters are bounded, too."""
+    """Also limits characters, because an unknown word of any length is one token."""
 
     def __post_init__(self) -> None:
         for name in ("max_tokens", "max_chars"):
@@ -161,8 +166,7 @@ class TextChunk:
     text: str
     token_count: int
     spans: tuple[tuple[int, int], ...]
-    """Where the text stands in `body_raw`: one span for each stretch between quotes.
-    The text is theirs, joined by blank lines."""
+    """The spans in `body_raw`, one for each segment between quotes. The text joins them with blank lines."""
     overlap_with_previous: bool
 
     @property
@@ -181,7 +185,7 @@ def chunk_body(
     settings: ChunkSettings | None = None,
     embedder: Embedder | None = None,
 ) -> list[TextChunk]:
-    """The chunks of a message's own text; none where it has only quotes."""
+    """Return the chunks of a message's own text, or none if it has only quotes."""
     settings = settings or ChunkSettings()
     body = NormalizedBody(body_raw, segments)
     tokens = tokenizer.tokenize(body.text)
@@ -197,7 +201,7 @@ def chunk_body(
 def _cut_points(
     text: str, tokens: TokenizedText, settings: ChunkSettings, embedder: Embedder | None
 ) -> list[int]:
-    """The tokens before which to cut, the end included. Room for the overlap is left."""
+    """Return the tokens where chunks end. The size leaves space for the overlap."""
     size = settings.max_tokens - settings.overlap_tokens
     if settings.strategy is Strategy.TOKEN_WINDOW:
         return _ends(tokens, lambda start: _fit(tokens, start, size))
@@ -211,7 +215,7 @@ def _cut_points(
 def _with_overlap(
     text: str, tokens: TokenizedText, ends: list[int], settings: ChunkSettings
 ) -> Iterator[tuple[int, int, bool]]:
-    """Each chunk's first token, the one after its last, and whether it repeats the end of the one before."""
+    """Yield each chunk's first token, its end, and whether it repeats the end of the chunk before."""
     previous = start = 0
     for end in ends:
         first = start
@@ -224,10 +228,10 @@ def _with_overlap(
 def _within_chars(
     text: str, tokens: TokenizedText, start: int, end: int, tokenizer: ModelTokenizer, max_chars: int
 ) -> Iterator[tuple[int, int, int]]:
-    """The chunk's characters and tokens, in pieces if the characters are too many for one."""
+    """Yield the characters and token count of the chunk, in pieces of at most `max_chars`."""
     first, last = tokens.start(start), tokens.end(end - 1)
     line = text.rfind("\n", 0, first) + 1
-    if text[line:first].isspace():  # code and tables keep their indentation
+    if text[line:first].isspace():  # Code and tables keep their indentation.
         first = line
     if last - first <= max_chars:
         yield first, last, end - start

@@ -1,4 +1,4 @@
-"""The embedding model's own tokens, so that a chunk's size is what the model will see."""
+"""Count tokens with the embedding model's tokenizer, so that chunks fit its window."""
 
 from bisect import bisect_left
 from zlib import crc32
@@ -6,7 +6,7 @@ from zlib import crc32
 from tokenizers import Encoding, Tokenizer
 
 WINDOW = 254
-"""Tokens of text that all-MiniLM-L6-v2, the default model, reads: 256 less the two special ones."""
+"""The text tokens that all-MiniLM-L6-v2, the default model, reads: 256 minus two special tokens."""
 
 
 class TokenizedText:
@@ -25,12 +25,12 @@ class TokenizedText:
         return self._offsets[token][1]
 
     def at_or_after(self, character: int) -> int:
-        """The first token that starts there or later."""
-        # A tuple of one is less than any pair that starts with the same number.
+        """Return the first token that starts at the character or later."""
+        # A tuple of one element sorts before any pair with the same first number.
         return bisect_left(self._offsets, (character,))
 
     def begins_word(self, token: int) -> bool:
-        """Only between words can a text be cut without changing its tokens."""
+        """Return whether a word starts here. A cut elsewhere would change the tokens."""
         if self._words is None:
             self._words = self._encoding.word_ids
         return token <= 0 or token >= len(self._words) or self._words[token] != self._words[token - 1]
@@ -45,7 +45,6 @@ class ModelTokenizer:
 
     @property
     def special_tokens(self) -> int:
-        """How many tokens of the model's window are not the text's."""
         return int(self._tokenizer.num_special_tokens_to_add(is_pair=False))
 
     def tokenize(self, text: str) -> TokenizedText:

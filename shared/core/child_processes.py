@@ -1,4 +1,4 @@
-"""Child processes, each with a group to kill: asynchronous (encoder, rsync) and blocking (the reader's)."""
+"""Child processes with their own process group: asynchronous (encoder, rsync) and blocking (reader)."""
 
 import asyncio
 import os
@@ -20,25 +20,24 @@ _LISTEN_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Command:
-    arguments: Sequence[str]  # never through a shell
+    arguments: Sequence[str]  # Never passed through a shell.
     environment: Mapping[str, str]
 
 
 def python_module(module: str) -> Command:
-    """`python -m module`, with the app's own path and environment."""
     path = os.pathsep.join([str(_APP_ROOT), *filter(None, sys.path)])
     return Command((sys.executable, "-m", module), {**os.environ, "PYTHONPATH": path})
 
 
 def available_cores() -> int:
-    """The cores that this process may use: fewer than the machine's in a container."""
+    """Return the number of cores that this process may use, which a container can limit."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class ChildProcess:
-    """A child whose owner is a coroutine. The end of its standard error is kept for error messages."""
+    """A child process for a coroutine. The end of its standard error is kept for error messages."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -89,24 +88,23 @@ class ChildProcess:
             self._process.stdin.close()
 
     async def last_words(self) -> list[str]:
-        """The last lines of its standard error. Call it when the process has ended."""
         await self._stop_listening()
         return self._stderr_tail.decode("utf-8", "replace").splitlines()
 
     async def _listen(self) -> None:
-        """Empty the pipe, so that the child never blocks on it; keep only its end."""
+        """Read standard error, so that the child never blocks on it, and keep its end."""
         assert self._process.stderr is not None  # noqa: S101 - as it was started
         while piece := await self._process.stderr.read(_TAIL_BYTES):
             self._stderr_tail = (self._stderr_tail + piece)[-_TAIL_BYTES:]
 
     async def _stop_listening(self) -> None:
-        """Bounded: a grandchild may hold the pipe open."""
+        """Wait with a time limit, because a grandchild may keep the pipe open."""
         await asyncio.wait({self._listener}, timeout=_LISTEN_SECONDS)
         self._listener.cancel()
 
 
 class BlockingChild:
-    """A child whose owner is a thread. Its standard error is the app's own."""
+    """A child process for a thread. Its standard error is the app's."""
 
     def __init__(self, command: Command) -> None:
         self._process = subprocess.Popen(  # noqa: S603 - arguments as a list, never through a shell

@@ -1,4 +1,4 @@
-"""Bounded concurrency, work in parts, and resources that are started once."""
+"""Limited concurrency, batches, and resources that are started once."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Iterable, Sequence
@@ -9,9 +9,9 @@ AT_ONCE = 16
 
 
 async def gather_limited(work: Iterable[Awaitable[Item]], limit: int = AT_ONCE) -> list[Item]:
-    """Run all of it, at most `limit` at a time; results in order. The first error is raised when all ended.
+    """Run the work, at most `limit` at a time, and return ordered results. Raise the first error at the end.
 
-    Pass a generator: each coroutine is made and started in its turn.
+    Pass a generator, so that each coroutine is created when it is started.
     """
     gate = asyncio.Semaphore(limit)
 
@@ -24,15 +24,15 @@ async def gather_limited(work: Iterable[Awaitable[Item]], limit: int = AT_ONCE) 
     tasks: list[asyncio.Task[Item]] = []
     try:
         pieces = iter(work)
-        # The gate first: a cancellation must not lose a coroutine that is made.
+        # Acquire before a coroutine is created, so that a cancellation cannot lose it.
         await gate.acquire()
         while (awaitable := next(pieces, None)) is not None:
             tasks.append(asyncio.create_task(run(awaitable)))
-            await asyncio.sleep(0)  # let it start
+            await asyncio.sleep(0)  # Let the task start.
             await gate.acquire()
         if tasks:
             await asyncio.wait(tasks)
-    except BaseException:  # cancelled, or the generator of the work failed
+    except BaseException:  # Canceled, or the generator failed.
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -48,7 +48,7 @@ def batches_of(items: Sequence[Item], size: int) -> list[list[Item]]:
 
 
 async def in_pages(items: AsyncIterator[Item], size: int) -> AsyncIterator[list[Item]]:
-    """The items in lists of `size`; the last may be shorter. Only one list is held at a time."""
+    """Yield the items in lists of `size`, with only one list in memory. The last may be shorter."""
     page: list[Item] = []
     async for item in items:
         page.append(item)
@@ -67,19 +67,19 @@ Resource = TypeVar("Resource", bound=Closable)
 
 
 class StartedOnce:
-    """Starts each resource on first use, for all callers together, and closes those that it started."""
+    """Resources that are started on first use, shared by all callers, and closed by this object."""
 
     def __init__(self) -> None:
         self._starting: dict[Hashable, asyncio.Task[Any]] = {}
         self._given: dict[Hashable, Any] = {}
-        self.failed: dict[Hashable, BaseException] = {}  # why the last start of a resource failed
+        self.failed: dict[Hashable, BaseException] = {}  # The error of the last failed start of each resource
 
     def give(self, key: Hashable, resource: Closable) -> None:
-        """Use this one instead of starting one; its giver closes it."""
+        """Use this resource instead of starting one. Its giver closes it."""
         self._given[key] = resource
 
     async def get(self, key: Hashable, start: Callable[[], Coroutine[Any, Any, Resource]]) -> Resource:
-        """The resource. A failed start is tried again by the next call. A cancelled caller stops no start."""
+        """Return the resource. The next call retries a failed start. A canceled caller stops no start."""
         if key in self._given:
             return cast("Resource", self._given[key])
         if key not in self._starting:
@@ -102,11 +102,11 @@ class StartedOnce:
 
 
 class QueueFullError(Exception):
-    """So many wait already that another would wait in vain."""
+    """The queue is full. Another caller would wait too long."""
 
 
 class BoundedQueue:
-    """So many at a time, so many that wait, and no more: what readers ask for cannot pile up."""
+    """A limit of concurrent and waiting requests, so that requests cannot accumulate."""
 
     def __init__(self, at_once: int, waiting: int) -> None:
         self._most = at_once + waiting
@@ -128,4 +128,4 @@ class BoundedQueue:
         self._turn.release()
 
     async def close(self) -> None:
-        """Nothing is kept open: as a resource of the connections it ends with them."""
+        """Do nothing. `StartedOnce` requires it."""

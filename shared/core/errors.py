@@ -1,4 +1,4 @@
-"""What can go wrong in a stage. `shared/azure/classify.py` sorts the SDKs' errors into the same kinds."""
+"""The errors of stages. `shared/azure/classify.py` maps SDK errors to the same kinds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,26 +14,26 @@ class PipelineError(Exception):
 
 
 class DocumentNotFoundError(PipelineError):
-    """A document that an event announces cannot be read yet."""
+    """A document that an event announces is not readable yet."""
 
 
 class ConflictError(DocumentNotFoundError):
-    """What was read had changed by the time that its outcome was written: the stage repeats it at once."""
+    """Another writer changed a document between read and write. The stage repeats immediately."""
 
 
 class TransientError(PipelineError):
-    """A dependency failed in a way that may pass."""
+    """A dependency failed, and a retry may help."""
 
     retry_after: float | None = None
-    timed_out = False  # we hung up: the service may have done the work, and charge for it
+    timed_out = False  # After a time-out of this app, the service may have done and charged the work.
 
 
 class DependencyError(TransientError):
-    """A dependency is silent, refuses or throttles: what was being done is not to blame."""
+    """A dependency does not answer, refuses or throttles. The document is not the cause."""
 
 
 class PartialWriteError(DependencyError):
-    """Some items of a batch were not accepted."""
+    """Some items of a batch were not stored."""
 
     def __init__(self, message: str, failed: Mapping[str, str]) -> None:
         super().__init__(message)
@@ -41,11 +41,11 @@ class PartialWriteError(DependencyError):
 
 
 class RefusesEverythingError(DependencyError):
-    """A service refuses whatever it is given."""
+    """A service refuses every request."""
 
 
 class NewerVersionError(TransientError):
-    """A later version of the app wrote this, and will take the next try."""
+    """A later version of the app wrote this, and will process the next attempt."""
 
 
 class ServiceSilentError(DependencyError):
@@ -79,7 +79,7 @@ class EncoderStartError(EncoderError, DependencyError):
 
 
 class PermanentError(PipelineError):
-    """No retry will help."""
+    """A retry does not help."""
 
 
 class InvalidEventError(PermanentError):
@@ -87,15 +87,15 @@ class InvalidEventError(PermanentError):
 
 
 class InvalidIdError(PermanentError):
-    """What was given cannot be the id of a document."""
+    """The text cannot be a document id."""
 
 
 class NotFoundError(PermanentError):
-    """There is nothing with this id."""
+    """No document has this id."""
 
 
 class InvalidCursorError(PermanentError):
-    """The cursor is not one of ours, or was made for another list."""
+    """The cursor is invalid, or belongs to another list."""
 
 
 class InvalidEditError(PermanentError):
@@ -103,7 +103,7 @@ class InvalidEditError(PermanentError):
 
 
 class EditConflictError(PermanentError):
-    """Another operator changed the same first."""
+    """Another operator changed the document first."""
 
 
 class InvalidDocumentError(PermanentError):
@@ -111,7 +111,7 @@ class InvalidDocumentError(PermanentError):
 
 
 class RejectedItemsError(PermanentError):
-    """Items of a batch were refused for what they are."""
+    """Items of a batch were refused for their content."""
 
     def __init__(self, message: str, failed: Mapping[str, str]) -> None:
         super().__init__(message)
@@ -130,15 +130,15 @@ class ErrorKind(StrEnum):
 
 @dataclass(frozen=True)
 class ClassifiedError:
-    """An error, sorted."""
+    """An error with its kind."""
 
     kind: ErrorKind
     error_type: str
     message: str
     retry_after: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
-    safe_to_log: bool = True  # false where the text may come from a mail
-    is_outage: bool = False  # a dependency explains it: it costs a document no attempt
+    safe_to_log: bool = True  # False if the text may come from a mail.
+    is_outage: bool = False  # The cause is a dependency, so it does not count as an attempt of the document.
 
     @property
     def for_logs(self) -> str:
@@ -146,7 +146,7 @@ class ClassifiedError:
 
 
 def add_details(error: BaseException, **details: Any) -> None:
-    """Note on an error, whoever raises it, how far the work had come."""
+    """Add details about the progress of the work to any error."""
     setattr(error, _DETAILS, {**getattr(error, _DETAILS, {}), **details})
 
 

@@ -1,4 +1,4 @@
-"""Messages between the app and its child processes: two lengths (32 bits), a JSON header, a body of bytes."""
+"""Frames between the app and its child processes: two lengths (32 bits), a JSON header, and a body."""
 
 import json
 import struct
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import asyncio  # a child process does not need it
+    import asyncio  # Only the parent process needs it.
 
 _PREFIX = struct.Struct("<II")
 MAX_BYTES = 1024 * 1024 * 1024
 
 
 class FrameError(ValueError):
-    """The stream does not hold a frame: it is not ours, or broke off inside one."""
+    """The stream does not contain a complete frame."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def encode_frame(frame: Frame) -> bytes:
 
 
 def read_frame(stream: IO[bytes]) -> Frame | None:
-    """The next frame; None where the stream ended before it."""
+    """Return the next frame, or None at the end of the stream."""
     prefix = stream.read(_PREFIX.size)
     if not prefix:
         return None
@@ -50,7 +50,7 @@ def read_frame(stream: IO[bytes]) -> Frame | None:
 
 
 async def receive_frame(stream: "asyncio.StreamReader") -> Frame:
-    """The next frame. Raises asyncio.IncompleteReadError where the stream ends."""
+    """Return the next frame. Raise asyncio.IncompleteReadError at the end of the stream."""
     header_bytes, body_bytes = _lengths(await stream.readexactly(_PREFIX.size))
     header = await stream.readexactly(header_bytes)
     return Frame.decode(header, await stream.readexactly(body_bytes))

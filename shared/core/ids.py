@@ -1,4 +1,4 @@
-"""Every id of the app and its pattern. Fields are joined with their lengths: no two tuples collide."""
+"""The ids of the app and their patterns. Ids hash their fields with lengths, so tuples stay distinct."""
 
 import hashlib
 import json
@@ -17,23 +17,23 @@ else:
     uuid = lazy("uuid")
 
 SOURCE_DIGITS = 4
-SOURCE_PARTITIONS = 32  # of the messages of a source. It is part of what is stored
+SOURCE_PARTITIONS = 32  # For the messages of one source. Stored ids depend on it.
 REPORT_PREFIX = "rpt-"
 _UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
-HASH_ID = r"^[0-9a-f]{16}$"  # of archives and people
-MESSAGE_KEY = r"^[0-9a-f]{20}$"  # of messages and threads: four digits of the source, then of the message
+HASH_ID = r"^[0-9a-f]{16}$"  # Of archives and people.
+MESSAGE_KEY = r"^[0-9a-f]{20}$"  # Of messages and threads: four digits of the source, then of the message.
 CHUNK_ID = r"^[0-9a-f]{20}-[0-9]{1,16}-[0-9a-f]{4}-[0-9]{3,6}$"
 PATTERNS = {"thread": MESSAGE_KEY, "message": MESSAGE_KEY, "placement": MESSAGE_KEY, "chunk": CHUNK_ID}
-"""Of ids that addresses name; the others are a HASH_ID."""
+"""The patterns of ids in URLs. All other ids are a HASH_ID."""
 REPORT_ID = rf"^{REPORT_PREFIX}{_UUID}$"
-OPERATION_ID = r"^[0-9a-f]{32}$"  # of fetches and deletions
+OPERATION_ID = r"^[0-9a-f]{32}$"  # Of fetches and deletions.
 CORRECTION_ID = r"^[0-9a-f]{32}$"
-SUBSCRIPTION_ID = r"^[0-9a-f]{32}$"  # and of the address that they belong to
-AUDIT_ID = r"^[0-9]{8}-[0-9a-f]{8}$"  # of operators' operations
-CAUSE_ID = r"^[0-9a-f]{8}$"  # of dead letters with the same cause
+SUBSCRIPTION_ID = r"^[0-9a-f]{32}$"  # Also of the key of their address.
+AUDIT_ID = r"^[0-9]{8}-[0-9a-f]{8}$"  # Of operators' actions.
+CAUSE_ID = r"^[0-9a-f]{8}$"  # Of dead letters with the same cause.
 
-# Of any document: no controls, nothing that an address is made of, and not dots alone.
+# A document id has no control character, no URL delimiter, and not only dots.
 _ID_CHARACTER = r"[^\x00-\x1f\x7f-\x9f/\\?#]"
 DOCUMENT_ID = rf"^{_ID_CHARACTER}*[^.\x00-\x1f\x7f-\x9f/\\?#]{_ID_CHARACTER}*$"
 LONGEST_ID = 255
@@ -46,7 +46,7 @@ _FEEDS = "3d0f54c1-3e52-4f0b-8a53-0d3c4f1a9b77"
 
 
 def checked_id(id_: str) -> str:
-    """The id, which goes into an address as it is."""
+    """Return the id if it is safe in a URL."""
     if len(id_) > LONGEST_ID or not _DOCUMENT_ID.fullmatch(id_):
         raise InvalidIdError(f"{id_[:80]!r} cannot be the id of a document")
     return id_
@@ -57,33 +57,32 @@ def file_hash(content: bytes) -> str:
 
 
 def archive_id(full_hash: str, source: str) -> str:
-    """Of a source's own archive of a file (see `file_hash`)."""
+    """Return the id of a source's copy of a file (see `file_hash`)."""
     return _short(_join(source, full_hash))
 
 
 @lru_cache(8192)
 def message_key(message_id: str, source: str = "") -> str:
-    """Of a source's own copy of a message; without a source what all copies have in common."""
+    """Return the key of a source's copy of a message, or without a source the key of all copies."""
     if not source:
         return _short(message_id)
     return source_key(source) + _short(_join(source, message_id))
 
 
 def source_key(source: str) -> str:
-    """What the keys of all messages and threads of a source begin with."""
     return _short(source)[:SOURCE_DIGITS]
 
 
 def source_partition(key: str) -> str:
-    """The partition of the threads of a source, by the key of any of its messages or threads."""
+    """Return the partition of a source's threads, from the key of a message or thread."""
     return key[:SOURCE_DIGITS]
 
 
 def message_partition(key: str) -> str:
-    """The partition of a message and its chunks. A message never moves, so it depends on nothing else.
+    """Return the partition of a message and its chunks, which depends only on the key.
 
-    Cosmos DB writes documents of one partition in one batch. With a partition for each message, an archive
-    would be thousands of small calls.
+    Cosmos DB writes documents of one partition in one batch. A partition for each message would cost an
+    archive thousands of small calls.
     """
     return _numbered(key, zlib.crc32(key.encode()) % SOURCE_PARTITIONS)
 
@@ -93,7 +92,7 @@ def _numbered(key: str, number: int) -> str:
 
 
 def node_without_id(key: str) -> str:
-    """What stands in a thread for a message that came without a Message-ID."""
+    """Return the key in a thread of a message without a Message-ID."""
     return f"<{key}@no-message-id.invalid>"
 
 
@@ -107,7 +106,7 @@ def thread_id(root_message_id: str, source: str = "") -> str:
 
 
 def chunk_set(text_version: int, splitting: str) -> str:
-    """What the ids of all chunks of a message have in common: its text, and how that was split."""
+    """Return the part that the ids of a message's chunks share: the versions of text and splitting."""
     return f"{text_version:d}-{_hash(splitting)[:4]}"
 
 
@@ -125,12 +124,11 @@ def text_version_of_chunk(id_: str) -> int:
 
 
 def message_of_chunk(id_: str) -> str:
-    """The key of the message that a chunk is a part of."""
     return id_.partition("-")[0]
 
 
 def message_entry_id(key: str) -> str:
-    """Of the entry of a Message-ID, which is stored or only named, beside the threads of its source."""
+    """Return the id of the entry of a Message-ID, stored or only referenced, next to the source's threads."""
     return f"id-{key}"
 
 
@@ -155,7 +153,7 @@ def tombstone_entry_id(source: str, archive: str) -> str:
 
 
 def entry_partition(id_: str) -> str:
-    """The partition of any of these entries: that of the threads of its source."""
+    """Return the partition of an entry, which is the partition of its source's threads."""
     return id_.partition("-")[2][:SOURCE_DIGITS]
 
 
@@ -168,7 +166,7 @@ def digest_summary_id(scope: str, version: str, template: str, model: str) -> st
 
 
 def scope_id(scope: str) -> str:
-    """Of the documents that there is one of for a scope: its digest, its report."""
+    """Return the id of a scope's single documents: its digest and its report."""
     return _hash(scope)[:32]
 
 
@@ -177,22 +175,21 @@ def report_id(summary_id: str) -> str:
 
 
 def delivery_id(report_id: str, webhook: str) -> str:
-    """The same for every attempt, so that a receiver knows it."""
+    """Return the id of a delivery. It is the same for every attempt, so the receiver can detect a repeat."""
     return _hash(json.dumps([report_id, webhook]))[:32]
 
 
 def upload_id(source: str, filename: str, size: int, modified: int) -> str:
-    """The same for the same file, so that an upload can be resumed."""
+    """Return the id of an upload. It is the same for the same file, so the upload can be resumed."""
     return _hash(json.dumps(["upload", source, filename, size, modified]))[:32]
 
 
 def address_key(address: str) -> str:
-    """Of all subscriptions of one address, in any case."""
+    """Return the key of all subscriptions of an address, ignoring case."""
     return _hash(json.dumps(["address", address.lower()]))[:32]
 
 
 def subscription_id(address: str, kind: str, name: str) -> str:
-    """One for an address (by its key) and a topic."""
     return _hash(json.dumps(["subscription", address, kind, name]))[:32]
 
 
@@ -205,27 +202,26 @@ def feed_id(*parts: str) -> str:
 
 
 def person_id(address: str) -> str:
-    """Of a person's page: it does not show the address."""
+    """Return the id of a person's page, which hides the address."""
     return _short(f"person:{address.strip().lower()}")
 
 
 def correction_id(kind: str, message_id: str, person: str, sentence: str) -> str:
-    """One for each thing that can be corrected."""
+    """Return the id of the one correction of this position, sentence or outcome."""
     return _hash(_join("correction", kind, message_id, person, sentence))[:32]
 
 
 def removal_id(kind: str, target: str) -> str:
-    """Made of what is removed, so that the answer is a point read."""
     return _hash(f"{kind}:{target}")[:32]
 
 
 def audit_id(day: datetime, new_id: str) -> str:
-    """It begins with its day, which is its partition."""
+    """Return the id of an audit record. It starts with the day, which is its partition."""
     return f"{day:%Y%m%d}-{new_id[:8]}"
 
 
 def day_of_audit(id_: str) -> str | None:
-    """The partition of an audit record, by its id; None where it cannot be the id of an audit record."""
+    """Return the partition of an audit record, or None if the id is invalid."""
     day = id_.partition("-")[0]
     return f"{day[:4]}-{day[4:6]}-{day[6:]}" if re.fullmatch("[0-9]{8}", day) else None
 
@@ -235,23 +231,23 @@ def failure_id(idempotency_key: str, attempt: int) -> str:
 
 
 def failed_event_of(failure: str) -> tuple[str, int]:
-    """The idempotency key and the attempt that a failure's id is made of; 1 where it names no attempt."""
+    """Return the idempotency key and the attempt in a failure's id. The attempt is 1 if the id has none."""
     named = _FAILURE_ID.match(failure)
     return (named["key"], int(named["attempt"])) if named else (failure, 1)
 
 
 def invalid_key(stage: str, body: bytes) -> str:
-    """The idempotency key of a message that is no event: what it says is all that it is."""
+    """Return an idempotency key for a message that is not an event, from its content."""
     return f"{stage}-invalid-{hashlib.sha256(body).hexdigest()[:16]}"
 
 
 def cause_id(*parts: str) -> str:
-    """Of dead letters that have the same cause, short enough to be typed."""
+    """Return the id of a cause of dead letters, short enough to type."""
     return _hash(json.dumps(parts))[:8]
 
 
 def resubmitted_id(operation: str, queue: str, number: int, original: str | None) -> str:
-    """The same for one dead letter in one operation, so that the broker drops a repetition."""
+    """Return the message id of a resubmission. It is stable, so the broker drops a repeat."""
     return _hash(json.dumps([operation, queue, number, original]))
 
 

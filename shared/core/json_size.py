@@ -1,4 +1,4 @@
-"""How large a document will be, without writing it."""
+"""Bound the size of a JSON document without writing it."""
 
 import marshal
 from typing import Any
@@ -7,6 +7,6 @@ _PLAIN = bytes(code for code in range(0x20, 0x7F) if chr(code) not in '"\\')
 
 
 def json_bytes_at_most(stored: dict[str, Any]) -> int:
-    """A quick bound on the bytes of its JSON: marshal's marks outweigh JSON's, an escape has six at most."""
+    """Return an upper bound on the JSON bytes. Marshal adds more than JSON, and an escape has at most six."""
     data = marshal.dumps(stored, 2)
     return len(data) + 5 * len(data.translate(None, _PLAIN))

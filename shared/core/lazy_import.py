@@ -1,4 +1,4 @@
-"""Modules that are imported when they are first used, and the garbage collector's settings."""
+"""Imports on first use, and the settings of the garbage collector."""
 
 import gc
 from importlib import import_module
@@ -9,7 +9,7 @@ from typing import Any
 class _LazyModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         found = getattr(import_module(self.__name__), name)
-        setattr(self, name, found)  # asked for once
+        setattr(self, name, found)  # Later accesses do not come here.
         return found
 
 
@@ -18,10 +18,10 @@ def lazy(name: str) -> ModuleType:
 
 
 GARBAGE_AFTER = 200_000
-"""Objects, as many as a slice of messages has: with Python's own 700, each is looked at again and again."""
+"""About the objects in a slice of messages. Python's default of 700 would scan each object many times."""
 
 
 def tune_garbage_collector() -> None:
-    """What is there now stays: it is never looked through again. Call it when all is imported."""
+    """Exclude all current objects from collections. Call it after all imports."""
     gc.freeze()
     gc.set_threshold(GARBAGE_AFTER, *gc.get_threshold()[1:])

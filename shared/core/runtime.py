@@ -1,4 +1,4 @@
-"""Clock, sleep, randomness and new ids, injected so that tests and the simulation control them."""
+"""The clock, sleep, randomness and new ids, which tests and the simulation replace."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""NCRONTAB: when a cron expression of Azure Functions occurs, with six fields (seconds first) or five."""
+"""NCRONTAB, the cron expressions of Azure Functions, with six fields (seconds first) or five."""
 
 import re
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class CronSchedule:
     expression: str
 
     def next_after(self, moment: datetime) -> datetime:
-        # day_or=False: NCRONTAB wants the day of the month and the day of the week both to match.
+        # With day_or=False, the day of the month and the day of the week must both match, as in NCRONTAB.
         start = moment.astimezone(UTC)
         occurrences = croniter(self.expression, start, second_at_beginning=True, day_or=False)
         found: datetime = occurrences.get_next(datetime)
@@ -53,7 +53,7 @@ def parse_cron(text: str) -> CronSchedule:
 
 
 def _plain_item(item: str, field: str, position: int) -> str:
-    """The item with names as numbers; what NCRONTAB does not know (L, W, #, ?, 7 for Sunday) is refused."""
+    """Return the item with names as numbers. Refuse what NCRONTAB lacks (L, W, #, ?, 7 for Sunday)."""
     match = _ITEM.fullmatch(item)
     if match is None or match["step"] in {"0", "00"}:
         raise ScheduleError(f"field {field!r} is malformed")
@@ -80,9 +80,9 @@ def _number(text: str, field: str, position: int) -> int:
 
 
 def interval_schedule(seconds: int) -> str:
-    """The NCRONTAB expression of a timer that runs at least this often.
+    """Return the NCRONTAB expression of a timer that runs at least this often.
 
-    The interval divides a minute, an hour or a day, where a cron expression starts again.
+    Its interval divides a minute, an hour or a day, because cron restarts at each.
     """
     if seconds >= HOUR:
         return f"0 0 */{_divisor(min(seconds, DAY) // HOUR, 24)} * * *".replace("*/24", "0")

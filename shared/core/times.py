@@ -1,4 +1,4 @@
-"""How times are written down where they are stored, and how long ones are shown."""
+"""The stored format of times, and the displayed format of durations."""
 
 from datetime import datetime
 
@@ -6,12 +6,12 @@ _UP_TO_MICROSECONDS = len("2024-01-01T00:00:00.000000")
 
 
 def stored_time(value: datetime) -> str:
-    """Of a time in UTC, always with microseconds and Z: so that strings sort as the times do."""
+    """Return a UTC time with microseconds and Z, so that strings sort like times."""
     return f"{value.isoformat(timespec='microseconds')[:_UP_TO_MICROSECONDS]}Z"
 
 
 def in_one_unit(seconds: float, space: str = " ") -> str:
-    """A span of time: `42 s`, `7 min`, `3 d`."""
+    """Return a duration in one unit: `42 s`, `7 min`, `3 d`."""
     seconds = max(0.0, seconds)
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:

@@ -1,1 +1,1 @@
-"""Texts to vectors. A stage starts at `factory.open_embedder`; docs/embedding.md tells the rest."""
+"""Text embedding. The entry point is `factory.open_embedder`, and the design is in docs/embedding.md."""

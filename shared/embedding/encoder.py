@@ -1,4 +1,4 @@
-"""Encoders and embedders: their interfaces, and how texts are put into batches. It imports no Azure SDK."""
+"""The interfaces of encoders and embedders, and the batching of texts. Imports no Azure SDK."""
 
 import logging
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ Vectors: TypeAlias = NDArray[np.float32]
 
 
 class DescribedModel(Protocol):
-    """What goes into documents and events. `window` counts special tokens, too."""
+    """The model's properties in documents and events. `window` includes special tokens."""
 
     model: str
     backend: str
@@ -23,18 +23,18 @@ class DescribedModel(Protocol):
 
 
 class Encoder(DescribedModel, Protocol):
-    """A model in this process. A batch may hold `token_budget` tokens, padding included."""
+    """A model in this process. A batch may have `token_budget` tokens, including padding."""
 
     token_budget: int
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """The tokens of each text before it is cut to the window, special tokens included."""
+        """Return the tokens of each text, including special tokens, before the cut to the window."""
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One normalised vector a text, in the order of the texts."""
+        """Return a normalized vector for each text, in order."""
 
     def tokenizer(self) -> str:
-        """The definition of its tokenizer (tokenizer.json): chunks are measured in these tokens."""
+        """Return the tokenizer definition (tokenizer.json), which chunking uses, too."""
 
 
 def normalised(vectors: Vectors) -> Vectors:
@@ -50,14 +50,14 @@ def require_texts(texts: Sequence[str]) -> None:
 
 @dataclass
 class EncodingResult:
-    """What came of each text: a vector, or the error that it ends with (its row is zero then)."""
+    """A vector or a final error for each text. The vector of a failed text is zero."""
 
     vectors: Vectors
     failed: dict[int, PermanentError] = field(default_factory=dict)
-    truncated: tuple[int, ...] = ()  # their vectors speak for the window's tokens only
+    truncated: tuple[int, ...] = ()  # Their vectors represent only the tokens in the window.
 
     def complete(self) -> Vectors:
-        """All vectors, or the error of the first text that has none."""
+        """Return all vectors, or raise the error of the first failed text."""
         if not self.failed:
             return self.vectors
         index = min(self.failed)
@@ -69,12 +69,12 @@ class Embedder(DescribedModel, Protocol):
     async def count_tokens(self, texts: Sequence[str]) -> list[int]: ...
 
     async def encode(self, texts: Sequence[str]) -> Vectors:
-        """One normalised vector a text; raises where a text has none."""
+        """Return a normalized vector for each text. Raise if a text has none."""
 
     async def encode_each(self, texts: Sequence[str]) -> EncodingResult:
-        """The vectors of all texts that have one, and the errors of those that have none.
+        """Return the vectors and the errors of the texts.
 
-        Raises a transient error where no text is to blame.
+        Raise a transient error if the cause is not a text.
         """
 
     async def close(self) -> None: ...
@@ -86,7 +86,7 @@ _NAMED = 20
 
 
 class Plan(NamedTuple):
-    """Positions of the texts, batch by batch; each position stands in exactly one batch."""
+    """Positions of texts in batches. Each position is in exactly one batch."""
 
     batches: tuple[tuple[int, ...], ...]
     truncated: tuple[int, ...]
@@ -95,11 +95,11 @@ class Plan(NamedTuple):
 def plan_batches(
     token_counts: Sequence[int], *, budget: int, window: int, max_texts: int = MAX_TEXTS
 ) -> Plan:
-    """Put texts of these lengths (at most the window) into batches of `budget` tokens, the longest first."""
+    """Put texts of these lengths (at most the window) into batches of `budget` tokens, longest first."""
     if budget < 1 or window < 1 or max_texts < 1:
         raise ValueError("the budget, the window and the number of texts must be positive")
     lengths = [min(count, window) for count in token_counts]
-    # The longest first: what does not fit into memory shows at once, and not after an hour.
+    # The longest first, so that a lack of memory shows at the start.
     order = sorted(range(len(lengths)), key=lambda position: -lengths[position])
     batches: list[list[int]] = []
     longest = 0
@@ -120,11 +120,11 @@ def report_truncated(truncated: Sequence[int], texts: int, window: int) -> None:
         )  # fmt: skip
 
 
-# A window of 256 tokens is some 1,500 characters. What is far beyond is cut before it costs any time.
+# A window of 256 tokens is about 1,500 characters. A much longer text is cut before it takes time.
 MAX_CHARACTERS = 64 * 1024
 
 
 def clean_for_tokenizer(text: str) -> str:
-    """The text cut to a bounded length, without lone surrogates: no tokenizer takes those."""
+    """Return the text cut to a limited length, without lone surrogates, which tokenizers reject."""
     cut = text[:MAX_CHARACTERS]
     return cut if cut.isascii() else cut.encode("utf-8", "replace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""The embedder that the settings ask for."""
+"""Create the embedder that the settings select."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -16,7 +16,6 @@ from shared.settings.app import Settings
 
 
 async def open_embedder(settings: Settings) -> Embedder:
-    """Start what embeds texts; its owner closes it."""
     if settings.EMBEDDING_BACKEND in {"azureopenai", "openai"}:
         return OpenAIEmbedder.from_settings(settings)
     return await EncoderProcess.start(encoder_spec(settings))
@@ -32,7 +31,6 @@ def encoder_spec(settings: Settings) -> EncoderSpec:
 
 
 EMBEDDER = "embedder"
-"""Its key among `Clients.resources`, which close it."""
 
 
 async def embedder(clients: Clients) -> Embedder:
@@ -40,7 +38,7 @@ async def embedder(clients: Clients) -> Embedder:
 
 
 def embed_with(model: Embedder) -> Callable[[Sequence[str]], NDArray[np.float32]]:
-    """To be called from another thread than the running loop's. A text without a vector is a row of zeros."""
+    """Return a function for other threads than the loop's. A text without a vector has a row of zeros."""
     loop = asyncio.get_running_loop()
 
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:

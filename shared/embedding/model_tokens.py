@@ -1,7 +1,7 @@
-"""In whose tokens chunks are measured, and how many a chunk may have: those that the embedding model reads.
+"""The tokenizer and the size limit of chunks, which are the embedding model's own.
 
-A model in a folder has tokenizer and window there; a hub's model is asked. Services take far more than a
-chunk has, which is counted in the default model's tokens.
+A local folder has both, and a model from a hub is loaded to read them. For a service, chunks are counted in
+the default model's tokens, because its window is far larger than a chunk.
 """
 
 import json
@@ -28,7 +28,6 @@ class TokenizerNotFoundError(LookupError):
 
 
 def find_tokenizer_file(folder: Path = DEFAULT_FOLDER) -> Path:
-    """In the model's folder, which is deployed; where none was built, in the package of the weights."""
     file = folder / TOKENIZER
     found = file if file.is_file() else find_in_package(TOKENIZER)
     if found is None:
@@ -38,7 +37,7 @@ def find_tokenizer_file(folder: Path = DEFAULT_FOLDER) -> Path:
 
 @lru_cache(maxsize=4)
 def tokenizer_of(file: Path) -> ModelTokenizer:
-    """Read once a process: it never changes, and takes some 50 ms to load."""
+    """Return the tokenizer. It is cached, because loading takes about 50 ms."""
     return ModelTokenizer(file.read_text(encoding="utf-8"))
 
 
@@ -54,15 +53,15 @@ SERVICE_WINDOW = 8191
 class ModelTokens:
     tokenizer: ModelTokenizer
     most: int
-    """Tokens of text that the model reads."""
+    """The tokens of text that the model reads."""
 
     @classmethod
     def within(cls, tokenizer: ModelTokenizer, window: int) -> "ModelTokens":
-        """`window` counts the special tokens, too."""
+        """Create the limits for a window that includes the special tokens."""
         return cls(tokenizer, max(1, window - tokenizer.special_tokens))
 
     async def close(self) -> None:
-        """It holds nothing."""
+        """Do nothing. `Clients.resources` require it."""
 
 
 async def model_tokens(clients: Clients) -> ModelTokens:
@@ -72,19 +71,19 @@ async def model_tokens(clients: Clients) -> ModelTokens:
         return of_built_folder(path or DEFAULT_FOLDER)
     if settings.EMBEDDING_BACKEND != "sentencetransformers":
         return ModelTokens.within(model_tokenizer(), SERVICE_WINDOW)
-    told = of_sentence_folder(path) if path is not None else None
+    known = of_sentence_folder(path) if path is not None else None
 
-    async def asked() -> ModelTokens:
+    async def ask_model() -> ModelTokens:
         model = await embedder(clients)
         assert isinstance(model, EncoderProcess)  # noqa: S101 - as this backend's are
         return ModelTokens.within(ModelTokenizer(await model.tokenizer()), model.window)
 
-    return told or await clients.resources.get(ModelTokens, asked)
+    return known or await clients.resources.get(ModelTokens, ask_model)
 
 
 @lru_cache(maxsize=4)
 def of_built_folder(folder: Path) -> ModelTokens:
-    """Where the model is not built yet, its tokenizer is in the weights' package, and its window is known."""
+    """Return the limits. If the model is not built yet, use the tokenizer of the weights package."""
     tokenizer = tokenizer_of(find_tokenizer_file(folder))
     if not (folder / MANIFEST).is_file():
         return ModelTokens(tokenizer, WINDOW)
@@ -93,7 +92,7 @@ def of_built_folder(folder: Path) -> ModelTokens:
 
 @lru_cache(maxsize=4)
 def of_sentence_folder(folder: Path) -> ModelTokens | None:
-    """As sentence-transformers keeps them; None where the folder does not say."""
+    """Return the limits from the files of sentence-transformers, or None if the folder lacks them."""
     tokenizer, config = folder / TOKENIZER, folder / SENTENCE_CONFIG
     if not tokenizer.is_file() or not config.is_file():
         return None

@@ -1,4 +1,4 @@
-"""Vectors from Azure OpenAI, or from an endpoint that is compatible with OpenAI's."""
+"""Get vectors from Azure OpenAI or an OpenAI-compatible endpoint."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,16 +19,16 @@ from shared.embedding.encoder import (
 )
 from shared.settings.app import Settings
 
-# Limits of the service: 2,048 texts and 300,000 tokens a request, 8,191 tokens a text. Tokens are estimated,
-# so there is room left.
+# Limits of the service: 2,048 texts and 300,000 tokens a request, 8,191 tokens a text. The token counts are
+# estimates, so the limits here are lower.
 MAX_TEXTS = 512
 TOKEN_BUDGET = 200_000
 WINDOW = 8191
-REQUEST_SECONDS = 60.0  # one request of MAX_TEXTS texts
-REQUESTS_AT_ONCE = 4  # of all events together: more would only be throttled
+REQUEST_SECONDS = 60.0  # For one request of MAX_TEXTS texts.
+REQUESTS_AT_ONCE = 4  # Of all events together. The service would throttle more.
 _HARMLESS = "ok"
-_TOKEN_BYTES = 3  # a token has four in English, and fewer in code and other scripts
-# Only from the third generation on can the length of a vector be asked for.
+_TOKEN_BYTES = 3  # A token has four bytes in English, and fewer in code and other scripts.
+# Only the third generation accepts a vector length.
 _FIXED_LENGTH = ("text-embedding-ada",)
 
 
@@ -63,7 +63,7 @@ class OpenAIEmbedder:
         await self._client.close()
 
     async def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """An estimate from above for most texts: the service's own tokenizer would have to be downloaded."""
+        """Return estimates that are too high for most texts, because the tokenizer would be a download."""
         require_texts(texts)
         return [max(-(-len(clean_for_tokenizer(text).encode()) // _TOKEN_BYTES), 1) for text in texts]
 
@@ -71,40 +71,41 @@ class OpenAIEmbedder:
         return (await self.encode_each(texts)).complete()
 
     async def encode_each(self, texts: Sequence[str]) -> EncodingResult:
-        """See Embedder. A request that is refused for what it holds is halved until the text stands alone."""
+        """See Embedder. A batch that is refused for its content is halved down to the refused text."""
         counts = await self.count_tokens(texts)
         plan = plan_batches(counts, budget=TOKEN_BUDGET, window=WINDOW, max_texts=MAX_TEXTS)
-        settled = EncodingResult(np.zeros((len(texts), self.dimension), np.float32), truncated=plan.truncated)
+        result = EncodingResult(np.zeros((len(texts), self.dimension), np.float32), truncated=plan.truncated)
         report_truncated(plan.truncated, len(texts), WINDOW)
         waiting = [list(batch) for batch in reversed(plan.batches)]
         while waiting:
             batch = waiting.pop()
             try:
-                settled.vectors[batch] = await self._request([texts[position] for position in batch])
+                result.vectors[batch] = await self._request([texts[position] for position in batch])
             except UnencodableTextError as error:
                 middle = len(batch) // 2
                 if middle:
                     waiting += [batch[middle:], batch[:middle]]
                     continue
-                try:  # before a text is blamed: a service that refuses any text may recover
+                try:  # A service that refuses every text may recover, so test it first.
                     await self._request([_HARMLESS])
                 except UnencodableTextError as refused:
                     message = f"the embedding service refuses every text: {refused}"
                     raise RefusesEverythingError(message) from refused
-                settled.failed[batch[0]] = error
-        return settled
+                result.failed[batch[0]] = error
+        return result
 
     async def _request(self, texts: Sequence[str]) -> Vectors:
-        # The service refuses an empty text; a space has a vector.
+        # The service refuses an empty text, so a space replaces it.
         cut = [clean_for_tokenizer(text).encode()[: WINDOW * _TOKEN_BYTES] for text in texts]
         inputs = [text.decode("utf-8", "ignore") or " " for text in cut]
-        asked_for = None if self.model.startswith(_FIXED_LENGTH) else self.dimension
+        dimensions = None if self.model.startswith(_FIXED_LENGTH) else self.dimension
         try:
             async with self._turns:
-                rows = await self._client.embed(inputs, model=self.model, dimensions=asked_for)
+                rows = await self._client.embed(inputs, model=self.model, dimensions=dimensions)
         except UnencodableTextError:
             raise
-        except PermanentError as error:  # no such deployment, or not asked as it wants: no text is to blame
+        # The deployment is missing or the request is wrong, so the cause is not a text
+        except PermanentError as error:
             raise RefusesEverythingError(str(error)) from error
         wrong = next((len(row) for row in rows if len(row) != self.dimension), None)
         if wrong is not None:
@@ -113,5 +114,5 @@ class OpenAIEmbedder:
             )
         vectors = normalised(np.stack(rows))
         if not np.isfinite(vectors).all():
-            raise TransientError("the embedding service answered numbers that are not finite")
+            raise TransientError("the embedding service returned numbers that are not finite")
         return vectors

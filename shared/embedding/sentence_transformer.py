@@ -1,4 +1,4 @@
-"""Any model of sentence-transformers, on the torch of the user's choice."""
+"""An encoder for any sentence-transformers model, with the torch that the user installs."""
 
 from collections.abc import Sequence
 from typing import Any

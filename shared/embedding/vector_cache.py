@@ -1,4 +1,4 @@
-"""Vectors that were made and are not stored yet: when a store fails, only the write is repeated."""
+"""A cache of vectors that are not stored yet, so that after a failed write only the write is repeated."""
 
 import hashlib
 from collections import OrderedDict
@@ -12,7 +12,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 
 class VectorCache:
-    """By chunk, model and text. The oldest go when the room is used up: they would be made again."""
+    """Vectors by chunk, model and text. The oldest are dropped first, and would be computed again."""
 
     def __init__(self) -> None:
         self._bytes = 0
@@ -20,7 +20,8 @@ class VectorCache:
 
     def keep(self, key: str, vector: Vectors) -> None:
         self.drop([key])
-        self._vectors[key] = np.array(vector, np.float32)  # not a view: that would hold its whole batch
+        # A copy, because a view would keep its whole batch in memory
+        self._vectors[key] = np.array(vector, np.float32)
         self._bytes += vector.nbytes
         while self._bytes > MAX_BYTES and self._vectors:
             _, oldest = self._vectors.popitem(last=False)

@@ -1,1 +1,1 @@
-"""From an upload or a source to a stored archive, its document, and the event that announces it."""
+"""Ingestion: fetch or receive an archive, check it, store its file and document, and publish its event."""

@@ -1,4 +1,4 @@
-"""The mailboxes and messages inside an archive file, recognized by content, one stream after the other."""
+"""The mailboxes and messages inside an archive file, recognized by their content."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -47,7 +47,7 @@ _OTHER_ARCHIVES = {
 
 
 class Container(StrEnum):
-    """What holds the messages, once it is unpacked."""
+    """The kind of file that contains the messages, after decompression."""
 
     MBOX = "mbox"
     EML = "eml"
@@ -66,7 +66,7 @@ class ArchiveFormat:
 
 
 def detect_format(path: ArchivePath, limits: UnpackLimits | None = None) -> ArchiveFormat:
-    """The format of a file. UnsupportedArchiveError says what it is instead, as far as that is known."""
+    """Return the format of a file. Raise UnsupportedArchiveError with the reason if it is not supported."""
     with path.open("rb") as file:
         beginning = file.read(PEEK)
     compression = compression_of(beginning)
@@ -85,7 +85,7 @@ def detect_format(path: ArchivePath, limits: UnpackLimits | None = None) -> Arch
 def open_plain(
     path: ArchivePath, compression: Compression | None, limits: UnpackLimits
 ) -> Iterator[tuple[BinaryStream, UnpackBudget]]:
-    """The file's content, unpacked where it is compressed, on a budget."""
+    """Open the content of the file, decompressed if necessary, within a budget of bytes."""
     budget = UnpackBudget(limits, size_of(path))
     with path.open("rb") as file:
         stream = file if compression is None else Inflated(file, compression, path.name)
@@ -93,7 +93,7 @@ def open_plain(
 
 
 def mail_in(beginning: bytes) -> Container | None:
-    """Whether a file that begins like this is a mailbox or a message, or no mail at all."""
+    """Return MBOX or EML for the beginning of a mailbox or a message, or None if it is not mail."""
     try:
         dialect = detect(beginning)
     except (EmptyArchiveError, NotAMailboxError):
@@ -112,7 +112,7 @@ def _container(
         return Container.ZIP
     if is_tar_header(beginning[:BLOCK]):
         with open_plain(path, compression, limits) as (stream, _):
-            for entry in islice(read_tar(stream), LOOKED_AT):  # a Maildir shows before any large file
+            for entry in islice(read_tar(stream), LOOKED_AT):  # A Maildir is recognized before any large file
                 name = entry.name.rstrip("/")
                 if in_maildir(name) or PurePosixPath(name).name in {"cur", "new"}:
                     return Container.MAILDIR
@@ -137,7 +137,7 @@ def _no_mail(beginning: bytes) -> str:
 
 @dataclass(frozen=True)
 class Member:
-    """A mailbox or a message. Its stream is good until the next member is asked for."""
+    """A mailbox or a message. Its stream is valid until the next member is read."""
 
     name: str
     stream: io.BufferedReader
@@ -150,7 +150,7 @@ class SkippedMember:
 
 
 _Entry = tuple[str, EntryKind, BinaryStream, UnpackBudget]
-"""Name, kind and content of a member, and the budget that its content is read on."""
+"""Name, kind and content of a member, and the budget for reading the content."""
 
 
 def open_members(
@@ -159,7 +159,7 @@ def open_members(
     *,
     on_skip: Callable[[SkippedMember], None] = lambda _: None,
 ) -> Iterator[Member]:
-    """The members of the archive. ArchiveError where it is broken, too much, or holds no mail at all."""
+    """Yield the members of the archive. Raise ArchiveError if it is damaged, too large, or has no mail."""
     limits = limits or UnpackLimits()
     format_ = detect_format(path, limits)
     if format_.container in {Container.MBOX, Container.EML}:
@@ -181,7 +181,7 @@ def open_members(
 
 
 def check_archive(path: ArchivePath, limits: UnpackLimits | None = None) -> ArchiveFormat:
-    """The format, once a first member that is mail was seen. The rest is checked as it is read."""
+    """Return the format if the archive has a member that is mail. Later members are checked when read."""
     format_ = detect_format(path, limits)
     members = open_members(path, limits)
     try:

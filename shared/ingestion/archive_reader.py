@@ -1,4 +1,4 @@
-"""Reads an archive while what was read before is stored: a large one by processes, each a share of it."""
+"""Read an archive ahead of the code that stores it. Processes share the messages of a large archive."""
 
 import asyncio
 import contextlib
@@ -22,20 +22,20 @@ from shared.ingestion.reader_process import Batch, batch_from_marshal, read_batc
 from shared.mail.models import MailboxError, Share
 
 AT_MOST = 2
-"""For one archive; fewer where there are fewer cores."""
+"""Processes for one archive. A machine with fewer cores gets fewer."""
 KEPT = 3
-"""So many wait for the next archive: those for one, and one for a second beside it."""
+"""Idle processes that the pool keeps: enough for one archive, and one for a second archive."""
 
 _LAST_WORDS = ("end", "unreadable", "failed")
 
 
 LARGEST_COPY = 32 * 1024 * 1024
-"""Larger archives are read by ranges: an instance has some 0.8 GB of disk, and parses 16 archives at once."""
+"""Larger archives are read by ranges. An instance has about 0.8 GB of disk and parses 16 archives at once."""
 
 
 @asynccontextmanager
 async def opened_archive(blobs: Blobs, file_path: str, size: int) -> AsyncIterator[Path | BlobPath]:
-    """Read the archive elsewhere than in the event loop: a range is fetched by the loop."""
+    """Yield a path that code outside the event loop can read. The loop fetches the ranges of a blob."""
     if size > LARGEST_COPY:
         loop = asyncio.get_running_loop()
 
@@ -53,29 +53,29 @@ async def opened_archive(blobs: Blobs, file_path: str, size: int) -> AsyncIterat
 
 
 class ReaderPool:
-    """One for a client set. Its methods may be called from any thread: each step is one of list or set."""
+    """The idle and busy reader processes of a client set. Its methods are safe to call from any thread."""
 
     def __init__(self) -> None:
         self.idle: list[BlockingChild] = []
         self.at_work: set[BlockingChild] = set()
-        # When nobody has closed the pool: the children then end with it, or with the interpreter.
+        # If the pool is never closed, the idle processes end with the pool object or with the interpreter.
         self._end = weakref.finalize(self, _end_all, self.idle)
 
     def prepare(self, size: int) -> None:
-        """An archive of this size is on its way: let processes start, where it will take some."""
+        """Start processes before an archive of this size arrives, if it is large enough to need them."""
         while size > SMALL_BYTES and len(self.idle) < self._useful():
             self.idle.append(_start())
 
     def take(self) -> list[BlockingChild]:
-        """As many as there are cores without one; at least one, so that no archive waits for another."""
-        taken = [self._take() for _ in range(self._useful())]
-        self.at_work.update(taken)
-        return taken
+        """Return up to AT_MOST processes, one for each free core, and at least one."""
+        processes = [self._take() for _ in range(self._useful())]
+        self.at_work.update(processes)
+        return processes
 
     def read(
         self, path: Path | BlobPath, share: Share, process: BlockingChild
     ) -> Generator[Batch, None, None]:
-        """The batches that the process reads. The ranges of a blob are fetched for it."""
+        """Yield the batches that the process reads. Fetch the ranges of a blob for it."""
         kind, text = "", ""
         try:
             answer = _ask(process, Frame({**_request(path), "share": share.number, "of": share.of}))
@@ -99,7 +99,7 @@ class ReaderPool:
             raise RuntimeError(f"the archive could not be read:\n{text}")
 
     async def close(self) -> None:
-        """End the processes that wait for work; those at work end with it."""
+        """End the idle processes. A busy process ends when its archive ends."""
         self._end()
 
     def _useful(self) -> int:
@@ -138,14 +138,14 @@ def _end_all(processes: list[BlockingChild]) -> None:
 
 
 SMALL_BYTES = 1024 * 1024
-READ_AHEAD = 20  # batches: what is read but not yet stored has to be held in memory
-SLICE_SIZE = 20_000_000  # characters of text
+READ_AHEAD = 20  # Batches that are read and not yet stored. They are in memory.
+SLICE_SIZE = 20_000_000  # Characters of text.
 SILENCE_SECONDS = 300.0
 JOIN_SECONDS = 10.0
 
 
 class Reader:
-    """The batches of one archive, in any order, read ahead of whoever takes them."""
+    """The batches of one archive, in any order, read ahead of their consumer."""
 
     def __init__(
         self,
@@ -186,12 +186,12 @@ class Reader:
             for process in self._processes:
                 process.kill()
         self._room.release(len(self._threads))
-        # Not for ever: a thread that hangs in a hostile mail cannot be ended, and must not hold this up.
+        # The join has a time limit, because a thread that hangs in a hostile mail cannot be ended.
         for thread in self._threads:
             await asyncio.to_thread(thread.join, JOIN_SECONDS)
 
     async def slices(self, size: int) -> AsyncIterator[Batch]:
-        """So many messages together, or a few more. A slice of large messages ends early: it is in memory."""
+        """Yield slices of at least `size` messages. A slice with much text ends early to bound memory."""
         ahead, text = Batch([], []), 0
         while (batch := await self._next()) is not None:
             ahead = Batch(ahead.arrivals + batch.arrivals, ahead.skipped + batch.skipped)
@@ -203,23 +203,23 @@ class Reader:
             yield ahead
 
     async def _next(self) -> Batch | None:
-        """None when all shares have ended."""
+        """Return the next batch, or None when all shares have ended."""
         while self._open:
             try:
                 async with asyncio.timeout(self._silence):
-                    got = await self._ready.get()
+                    item = await self._ready.get()
             except TimeoutError:
                 raise ReaderStuckError(f"no data was read for {self._silence:g} s") from None
-            if isinstance(got, BaseException):
-                raise got
-            if got is not None:
+            if isinstance(item, BaseException):
+                raise item
+            if item is not None:
                 self._room.release()
-                return got
+                return item
             self._open -= 1
         return None
 
     def _pump(self, batches: Generator[Batch, None, None]) -> None:
-        """In a thread: read as far ahead as there is room."""
+        """Read batches until the limit of unread batches is reached. Runs in a thread."""
         try:
             for batch in batches:
                 self._room.acquire()
@@ -229,18 +229,18 @@ class Reader:
             self._put(None)
         except (ArchiveError, MailboxError, UnreadableArchiveError) as error:
             self._put(UnreadableArchiveError(f"{self._name}: {error}"))
-        except Exception as error:  # noqa: BLE001 - it is raised where the batches are taken
+        except Exception as error:  # noqa: BLE001 - it is raised where the batches are consumed
             self._put(error)
         finally:
             batches.close()
 
-    def _put(self, what: Batch | BaseException | None) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            self._loop.call_soon_threadsafe(self._ready.put_nowait, what)
+    def _put(self, item: Batch | BaseException | None) -> None:
+        with contextlib.suppress(RuntimeError):  # The loop is closed, so nothing waits for the batch.
+            self._loop.call_soon_threadsafe(self._ready.put_nowait, item)
 
 
 async def reader_pool(clients: Clients) -> ReaderPool:
-    """That of a client set, which closes it."""
+    """Return the reader pool of a client set, which closes the pool."""
 
     async def start() -> ReaderPool:
         return ReaderPool()

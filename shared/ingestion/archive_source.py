@@ -1,4 +1,4 @@
-"""The file of an archive, readable at any place: a copy on disk, or ranges of its blob."""
+"""Random access to the file of an archive: a copy on disk, or ranges of its blob."""
 
 import io
 from collections.abc import Callable
@@ -8,12 +8,10 @@ from typing import Any, Literal, Protocol
 RANGE_BYTES = 4 * 1024 * 1024
 
 Fetch = Callable[[int, int], bytes]
-"""The bytes at an offset, as many as asked for, and fewer at the end."""
+"""Return the bytes at an offset: the requested number, or fewer at the end."""
 
 
 class ArchivePath(Protocol):
-    """Where the content of an archive is read: a `Path`, or a `BlobPath`."""
-
     @property
     def name(self) -> str: ...
 
@@ -22,7 +20,7 @@ class ArchivePath(Protocol):
 
 @dataclass(frozen=True)
 class BlobPath:
-    """A blob that is read by ranges, from a thread or a process without the client."""
+    """A blob that a thread or a process without the client reads by ranges."""
 
     name: str
     size: int

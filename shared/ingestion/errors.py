@@ -1,4 +1,4 @@
-"""Errors while an archive is brought in, unpacked and read: each says what, in which file, and what to do."""
+"""Errors of ingestion. Each message names the file, the problem and the remedy."""
 
 from shared.core.errors import PermanentError, TransientError
 
@@ -8,7 +8,7 @@ class ArchiveTooLargeError(PermanentError):
 
 
 class ArchiveChangedError(PermanentError):
-    """What lies where a file was sent to is not that file."""
+    """The uploaded file changed after it was sent."""
 
 
 class HashCollisionError(PermanentError):
@@ -20,7 +20,7 @@ class SourceRemovedError(PermanentError):
 
 
 class ArchiveRemovedError(PermanentError):
-    """The same archive is being deleted: what is acknowledged now would be lost."""
+    """The archive is being deleted. An upload that is accepted now would be lost."""
 
 
 class ArchiveError(ValueError):
@@ -28,10 +28,10 @@ class ArchiveError(ValueError):
 
 
 class AllErasedError(ArchiveError):
-    """All mails of the archive were erased or deleted, and do not come in again."""
+    """All mails of the archive were erased or deleted, and are not stored again."""
 
     def __init__(self) -> None:
-        super().__init__("all of its mails were erased or deleted, and do not come in again")
+        super().__init__("all of its mails were erased or deleted, and are not stored again")
 
 
 class ArchiveBombError(ArchiveError):
@@ -43,7 +43,7 @@ class CorruptArchiveError(ArchiveError):
 
 
 class UnsupportedArchiveError(ArchiveError):
-    """The file is not an archive of mail that we can read."""
+    """The file is not a supported mail archive."""
 
 
 class UnreadableArchiveError(PermanentError):
@@ -51,8 +51,8 @@ class UnreadableArchiveError(PermanentError):
 
 
 class ReaderDiedError(TransientError):
-    """The process that reads archives ended before the archive did."""
+    """The reader process ended before the archive did."""
 
 
 class ReaderStuckError(TransientError):
-    """The process that reads archives said nothing for too long, and was ended."""
+    """The reader process sent no data for too long, and was ended."""

@@ -1,4 +1,4 @@
-"""Files of this machine, for development, and files of an rsync daemon."""
+"""Fetch files from this machine (for development) or from an rsync daemon."""
 
 import asyncio
 import os
@@ -20,9 +20,9 @@ from shared.settings.app import Settings
 MAX_LOCAL_FILES = 2000
 
 
-async def fetch_local(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
-    """The files that are new or changed since the cursor, by name. Links are not followed."""
-    check_local_allowed(around.clients.settings)
+async def fetch_local(source: Source, context: FetchContext) -> AsyncGenerator[Fetched, None]:
+    """Yield the files that are new or changed since the cursor, by name. Links are not followed."""
+    check_local_allowed(context.clients.settings)
     known = source.cursor.get("files", {}) if source.cursor.get("url") == source.url else {}
     seen = dict(known)
     for path in await asyncio.to_thread(_local_files, local_path(source.url)):
@@ -30,7 +30,7 @@ async def fetch_local(source: Source, around: FetchContext) -> AsyncGenerator[Fe
         version = [status.st_size, status.st_mtime_ns]
         if known.get(path.name) == version:
             continue
-        with around.spool() as spool:
+        with context.spool() as spool:
             await asyncio.to_thread(spool.copy, path)
             seen = {**seen, path.name: version}
             cursor = {"url": source.url, "files": seen}
@@ -43,7 +43,6 @@ def check_local_allowed(settings: Settings) -> None:
 
 
 def local_path(url: str) -> Path:
-    """The path that a source names, as it is or as a file: address."""
     parts = urlsplit(url)
     if parts.scheme not in {"", "file"} or parts.netloc not in {"", "localhost"}:
         raise SourceError("a local source is a path, or a file:// address without a host")
@@ -96,7 +95,7 @@ class RsyncAddress:
 
 
 def rsync_address(url: str, policy: AddressPolicy) -> RsyncAddress:
-    """`rsync://host[:port]/module/path` or `host::module/path`; no shell, no user, no option."""
+    """Parse `rsync://host[:port]/module/path` or `host::module/path`. No user and no option is accepted."""
     match = _URL.fullmatch(url) or _DOUBLE_COLON.fullmatch(url)
     if match is None or ".." in match["path"].split("/"):
         raise SourceError(
@@ -110,14 +109,15 @@ def rsync_address(url: str, policy: AddressPolicy) -> RsyncAddress:
     return RsyncAddress(host, port, match["module"] + match["path"])
 
 
-async def _copy_all(program: str, address: RsyncAddress, target: Path, around: FetchContext) -> list[str]:
-    """Copy the files, and return the names of those that are too large."""
-    (checked, *_) = await around.policy.resolved(address.host, address.port)
-    largest = around.clients.settings.ARCHIVE_MAX_BYTES
+async def _copy_all(program: str, address: RsyncAddress, target: Path, context: FetchContext) -> list[str]:
+    """Copy the files. Return the names of the files that are too large."""
+    (checked, *_) = await context.policy.resolved(address.host, address.port)
+    largest = context.clients.settings.ARCHIVE_MAX_BYTES
     limits = [f"--max-size={largest}", f"--timeout={max(1, int(IDLE_SECONDS))}"]
-    # As a list, which no shell reads; the address stands after `--`.
+    # A list of arguments needs no shell. The address follows `--`, so it cannot be an option.
     command = [program, *_OPTIONS, *limits, "--", address.at(checked), f"{target}/"]
-    # Its environment has none of the app's settings: rsync would pass them to programs that it starts.
+    # The environment has none of the app's settings, because rsync would pass them to the programs that it
+    # starts.
     environment = {"PATH": os.defpath, "LC_ALL": "C"}
     process = await ChildProcess.start(Command(command, environment), stdin=asyncio.subprocess.DEVNULL)
     skipped = asyncio.ensure_future(_left_out(process))
@@ -132,22 +132,22 @@ async def _copy_all(program: str, address: RsyncAddress, target: Path, around: F
     return await skipped
 
 
-async def fetch_rsync(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
-    """Fetch every file of the source. A file that is too large is an error after all the others."""
-    program = shutil.which("rsync", path=around.secrets.get("PATH"))
+async def fetch_rsync(source: Source, context: FetchContext) -> AsyncGenerator[Fetched, None]:
+    """Fetch every file of the source. Report files that are too large after all others are fetched."""
+    program = shutil.which("rsync", path=context.secrets.get("PATH"))
     if program is None:
         raise SourceError("rsync is not installed here; use the source's https address, or install rsync")
-    address = rsync_address(source.url, around.policy)
-    target = around.folder / "rsync"
+    address = rsync_address(source.url, context.policy)
+    target = context.folder / "rsync"
     target.mkdir(exist_ok=True)
-    left_out = await around.retried(lambda: _copy_all(program, address, target, around), source)
+    left_out = await context.retried(lambda: _copy_all(program, address, target, context), source)
     for path in await asyncio.to_thread(_plain_files, target.rglob("*")):
-        with around.spool() as spool:
+        with context.spool() as spool:
             await asyncio.to_thread(spool.copy, path)
             inside = path.relative_to(target).as_posix()
             yield Fetched(spool.file(path.name), f"{source.url.rstrip('/')}/{inside}", {})
     if left_out:
-        names, most = ", ".join(left_out[:SHOWN_NAMES]), around.clients.settings.ARCHIVE_MAX_BYTES
+        names, most = ", ".join(left_out[:SHOWN_NAMES]), context.clients.settings.ARCHIVE_MAX_BYTES
         raise ArchiveTooLargeError(
             f"{names}: larger than {most} bytes, so not fetched; the other files were."
             " Raise ARCHIVE_MAX_BYTES, or name a part of the source"
@@ -155,7 +155,7 @@ async def fetch_rsync(source: Source, around: FetchContext) -> AsyncGenerator[Fe
 
 
 async def _watch(process: ChildProcess, target: Path, most: int) -> None:
-    """Wait for its end. ArchiveTooLargeError where it brings more than it may."""
+    """Wait for the end of rsync. Raise ArchiveTooLargeError if it copies more than the limits allow."""
     waiting = asyncio.ensure_future(process.wait())
     while not (await asyncio.wait({waiting}, timeout=LOOK_SECONDS))[0]:
         await asyncio.to_thread(_check_size, target, most)
@@ -169,7 +169,7 @@ def _check_size(target: Path, most: int) -> None:
             count += 1
             try:
                 total += (Path(folder) / name).lstat().st_size
-            except FileNotFoundError:  # rsync has renamed it meanwhile
+            except FileNotFoundError:  # rsync has renamed the file after the folder was listed
                 continue
     if total > most or count > MAX_FILES:
         raise ArchiveTooLargeError(
@@ -178,7 +178,7 @@ def _check_size(target: Path, most: int) -> None:
 
 
 async def _left_out(process: ChildProcess) -> list[str]:
-    """The names of the files that it leaves out for their size; some of them where there are many."""
+    """Return the names of the files that rsync skips for their size, up to MAX_FILES."""
     names: list[str] = []
     rest = b""
     while piece := await process.stdout.read(4096):

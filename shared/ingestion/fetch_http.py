@@ -1,4 +1,4 @@
-"""http(s): files, pages that list archives (pipermail), and public-inbox. Transfers are resumed."""
+"""Fetch over HTTP: files, index pages (pipermail) and public-inbox. Interrupted transfers are resumed."""
 
 import asyncio
 import re
@@ -26,33 +26,32 @@ OK, PARTIAL, NOT_MODIFIED, NOT_FOUND, RANGE_NOT_SATISFIABLE = 200, 206, 304, 404
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-\d{1,18}/(?:\d{1,18}|\*)")
 
 
-def http_session(around: FetchContext) -> aiohttp.ClientSession:
-    """Connections to checked addresses only; what comes is left as it is."""
+def http_session(context: FetchContext) -> aiohttp.ClientSession:
+    """Return a session that connects to checked addresses only and does not decompress content."""
     return aiohttp.ClientSession(
-        connector=checked_connector(around.policy),
+        connector=checked_connector(context.policy),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=IDLE_SECONDS),
-        auto_decompress=False,  # an archive that is compressed stays so
+        auto_decompress=False,  # A compressed archive stays compressed.
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"User-Agent": "rough-consensus", "Accept-Encoding": "identity"},
     )
 
 
-async def fetch_http(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
-    """The file at the source's address, unless it is the one that the cursor knows."""
-    with around.spool() as spool:
-        transfer = HttpTransfer(source, around, spool)
-        if await around.retried(transfer.attempt, source):
+async def fetch_http(source: Source, context: FetchContext) -> AsyncGenerator[Fetched, None]:
+    """Yield the file at the source's address, unless the cursor has this version."""
+    with context.spool() as spool:
+        transfer = HttpTransfer(source, context, spool)
+        if await context.retried(transfer.attempt, source):
             yield Fetched(spool.file(transfer.filename), source.url, transfer.cursor())
 
 
 class HttpTransfer:
-    """One file, over as many attempts as it takes: what has arrived is kept while the file is the same."""
+    """The transfer of one file. A new attempt continues after the stored bytes if the file is unchanged."""
 
-    def __init__(self, source: Source, around: FetchContext, spool: Spool, *, search: bool = False) -> None:
-        """`search`: a POST whose answer is made for it, and for which "not found" is an answer."""
+    def __init__(self, source: Source, context: FetchContext, spool: Spool, *, search: bool = False) -> None:
         self._source = source
         self._search = search
-        self._around = around
+        self._context = context
         self._spool = spool
         self._known = source.cursor if source.cursor.get("url") == source.url else {}
         self._etag: str | None = None
@@ -63,14 +62,14 @@ class HttpTransfer:
         return {"url": self._source.url, "etag": self._etag, "last_modified": self._last_modified}
 
     async def attempt(self) -> bool:
-        """Fetch the file. False where there is no new one."""
+        """Fetch the file. Return False if there is no new version."""
         return await self._follow(self._take)
 
     async def _follow(self, take: Callable[[aiohttp.ClientResponse], Awaitable[Result]]) -> Result:
-        url = check_http_url(self._source.url, self._around.policy)
+        url = check_http_url(self._source.url, self._context.policy)
         where, method = redacted_url(self._source.url), "POST" if self._search else "GET"
         try:
-            async with http_session(self._around) as session:
+            async with http_session(self._context) as session:
                 for _ in range(MAX_REDIRECTS + 1):
                     asking = session.request(method, url, headers=self._conditions(), allow_redirects=False)
                     async with asking as response:
@@ -82,7 +81,7 @@ class HttpTransfer:
         raise SourceError(f"{where}: more than {MAX_REDIRECTS} redirects")
 
     async def beginning(self, most: int, seconds: float) -> bytes:
-        """What is at the address, up to so many bytes."""
+        """Return the first bytes at the address, at most `most`."""
 
         async def take(response: aiohttp.ClientResponse) -> bytes:
             self._check_status(response)
@@ -107,10 +106,10 @@ class HttpTransfer:
             raise SourceError(f"{redacted_url(url)}: a redirect to a malformed address: {error}") from None
         if url.scheme == "https" and following.scheme != "https":
             raise SourceError(f"{redacted_url(url)}: a redirect from https to {following.scheme}")
-        return check_http_url(str(following), self._around.policy)
+        return check_http_url(str(following), self._context.policy)
 
     def _conditions(self) -> dict[str, str]:
-        # What proves that the rest belongs to what has arrived; a weak ETag does not.
+        # A strong ETag proves that the rest belongs to the stored bytes. A weak ETag does not.
         strong = self._etag if self._etag and not self._etag.startswith("W/") else None
         validator = strong or self._last_modified
         if self._spool.size and validator is None:
@@ -152,7 +151,7 @@ class HttpTransfer:
         where = f"{redacted_url(response.url)}: the server answered {status}"
         if status == RANGE_NOT_SATISFIABLE:
             self._spool.restart()
-            raise FetchError(f"{where}; starting anew")
+            raise FetchError(f"{where}; starting over")
         if status in BUSY:
             raise FetchError(where, retry_after_seconds(response.headers))
         raise SourceError(f"{where}; check the source's address")
@@ -161,13 +160,13 @@ class HttpTransfer:
 LARGEST_PAGE = 4 * 1024 * 1024
 
 
-async def fetch_index(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
-    """The cursor knows each file by its address, with what its server says of its version."""
+async def fetch_index(source: Source, context: FetchContext) -> AsyncGenerator[Fetched, None]:
+    """Yield the new or changed files of an index page. The cursor has the version of each address."""
     known = source.cursor.get("files", {}) if source.cursor.get("url") == source.url else {}
     seen = dict(known)
-    page = source.model_copy(update={"cursor": {}})  # the page is read each time
-    with Spool(around.folder / "index", LARGEST_PAGE) as spool:
-        await around.retried(HttpTransfer(page, around, spool).attempt, source)
+    page = source.model_copy(update={"cursor": {}})  # The page itself is read every time.
+    with Spool(context.folder / "index", LARGEST_PAGE) as spool:
+        await context.retried(HttpTransfer(page, context, spool).attempt, source)
         links = archive_links(spool.file("index").path.read_bytes(), URL(source.url))
     if not links:
         raise SourceError(
@@ -175,9 +174,9 @@ async def fetch_index(source: Source, around: FetchContext) -> AsyncGenerator[Fe
         )
     for link in links:
         file = source.model_copy(update={"url": str(link), "cursor": known.get(str(link), {})})
-        with around.spool() as spool:
-            transfer = HttpTransfer(file, around, spool)
-            if not await around.retried(transfer.attempt, source):
+        with context.spool() as spool:
+            transfer = HttpTransfer(file, context, spool)
+            if not await context.retried(transfer.attempt, source):
                 continue
             seen = {**seen, file.url: transfer.cursor()}
             cursor = {"url": source.url, "files": seen}
@@ -185,18 +184,18 @@ async def fetch_index(source: Source, around: FetchContext) -> AsyncGenerator[Fe
 
 
 FIRST_FETCH = timedelta(days=90)
-LATE = timedelta(days=2)  # a month is asked for once more after its end: servers take in late mails
+LATE = timedelta(days=2)  # A month is fetched once more after its end, because servers accept late mails.
 
 
-async def fetch_public_inbox(source: Source, around: FetchContext) -> AsyncGenerator[Fetched, None]:
-    today = around.clients.runtime.now().date()
+async def fetch_public_inbox(source: Source, context: FetchContext) -> AsyncGenerator[Fetched, None]:
+    today = context.clients.runtime.now().date()
     month, following = today, _begin(source, today)
     while following <= today:
         month, following = following, _following(following)
-        asked = source.model_copy(update={"url": str(month_address(source.url, month)), "cursor": {}})
-        with around.spool() as spool:
-            transfer = HttpTransfer(asked, around, spool, search=True)
-            if not await around.retried(transfer.attempt, source):
+        search = source.model_copy(update={"url": str(month_address(source.url, month)), "cursor": {}})
+        with context.spool() as spool:
+            transfer = HttpTransfer(search, context, spool, search=True)
+            if not await context.retried(transfer.attempt, source):
                 continue
             resumed = following if today >= following + LATE else month
             cursor = {"url": source.url, "from": resumed.isoformat()}
@@ -204,7 +203,7 @@ async def fetch_public_inbox(source: Source, around: FetchContext) -> AsyncGener
 
 
 def month_address(inbox: str, month: date) -> URL:
-    """The search that answers with the mails that came in the month."""
+    """Return the address of the search for the mails that arrived in the month."""
     address = URL(inbox)
     if not address.path.endswith("/"):
         raise SourceError(f"{redacted_url(inbox)}: the address of a public-inbox ends with a slash")

@@ -1,4 +1,4 @@
-"""IMAP: the messages that are new since the last uid, as one mbox."""
+"""Fetch over IMAP: the messages after the last UID, as one mbox."""
 
 import asyncio
 import imaplib
@@ -26,11 +26,11 @@ _SIZE = re.compile(rb"\bRFC822\.SIZE (\d{1,12})\b")
 
 @dataclass(frozen=True)
 class ImapServer:
-    """Where it is, how it is spoken to, and how much it may say."""
+    """An IMAP server, with the limits of bytes and time for a fetch."""
 
     at: "ImapAddress"
     checked_address: str
-    deadline: float  # on the monotonic clock
+    deadline: float  # On the monotonic clock.
     most_bytes: int
     context: ssl.SSLContext
 
@@ -42,7 +42,7 @@ class _Connection(imaplib.IMAP4):
         super().__init__(server.at.host, server.at.port, IDLE_SECONDS)
 
     def open(self, host: str = "", port: int = 143, timeout: float | None = None) -> None:
-        """To the checked address, under the name that the certificate has."""
+        """Connect to the checked address. The certificate must match the host name."""
         self.host, self.port = host, port
         plain = socket.create_connection((self._server.checked_address, port), timeout)
         try:
@@ -71,7 +71,7 @@ class _Connection(imaplib.IMAP4):
 
 
 class Mailbox:
-    """One mailbox, read and never changed."""
+    """One mailbox, opened read-only."""
 
     def __init__(self, server: ImapServer, user: str, password: str) -> None:
         self._connection = _Connection(server)
@@ -100,7 +100,7 @@ class Mailbox:
         except imaplib.IMAP4.abort:
             raise
         except imaplib.IMAP4.error:
-            # Its own words may repeat what was sent.
+            # The error text of the server may repeat the password.
             where = server.at.host
             raise SourceError(f"{where}: the sign-in was rejected; check the source's settings") from None
 
@@ -110,7 +110,7 @@ class Mailbox:
         return int(value) if isinstance(value, bytes) and value.isdigit() else 0
 
     def uids_after(self, last: int) -> list[int]:
-        """In ascending order; `n:*` may name an older one, which is not meant."""
+        """Return the UIDs after `last`, ascending. A search for `n:*` can also return an older UID."""
         found: set[int] = set()
         start = last + 1
         if not self.next_uid:
@@ -121,7 +121,7 @@ class Mailbox:
         return sorted(uid for uid in found if uid > last)
 
     def messages(self, uids: list[int], largest: int) -> Iterator[tuple[int, bytes]]:
-        """The uid and the mbox entry of each message in their order; nothing of one that is too large."""
+        """Yield the UID and mbox entry of each message in order. The entry is empty if it is too large."""
         for start in range(0, len(uids), SIZES_AT_ONCE):
             part = uids[start : start + SIZES_AT_ONCE]
             sizes = self._sizes(part)
@@ -170,11 +170,11 @@ class Mailbox:
 
 
 def _mbox_entry(about: bytes, content: bytes) -> bytes:
-    """In the mboxrd form, with line ends as mailboxes have them."""
+    """Return the message in mboxrd format with Unix line endings."""
     try:
         date = imaplib.Internaldate2tuple(about)
         stamp = time.asctime(time.gmtime(time.mktime(date) if date else 0))
-    except (LookupError, ValueError, OverflowError):  # the server names a month or a year that does not exist
+    except (LookupError, ValueError, OverflowError):  # The server sent a date that does not exist.
         stamp = time.asctime(time.gmtime(0))
     text = _FROM.sub(rb">\1", content.replace(b"\r\n", b"\n")).rstrip(b"\n")
     return f"From MAILER-DAEMON {stamp}\n".encode() + text + b"\n\n"
@@ -184,7 +184,7 @@ def _batches(uids: list[int], sizes: dict[int, int], largest: int) -> Iterator[l
     batch: list[int] = []
     weight = 0
     for uid in uids:
-        if uid not in sizes:  # gone meanwhile
+        if uid not in sizes:  # Deleted after the search.
             continue
         if batch and (weight + sizes[uid] > BYTES_AT_ONCE or sizes[uid] > largest):
             yield batch
@@ -200,7 +200,7 @@ def _batches(uids: list[int], sizes: dict[int, int], largest: int) -> Iterator[l
 
 log = logging.getLogger(__name__)
 LARGEST_MESSAGE = 64 * 1024 * 1024
-LINES_FOR_EACH_BYTE = 2  # what the protocol says around the messages is bounded by this too
+LINES_FOR_EACH_BYTE = 2  # the protocol lines around the messages count, too
 MALFORMED = "an IMAP source is imaps://host/mailbox, or imap:// for STARTTLS, in plain letters"
 _FROM = re.compile(rb"(?m)^(>*From )")
 _NAME = re.compile(r"[ -~]{1,200}")
@@ -215,7 +215,7 @@ class ImapAddress:
 
 
 def imap_address(source_url: str, settings: dict[str, Any], policy: AddressPolicy) -> ImapAddress:
-    """`imaps://host[:port]/mailbox`, or `imap://` for STARTTLS; without TLS only where that is allowed."""
+    """Parse `imaps://host[:port]/mailbox`, or `imap://` for STARTTLS. Plain text needs an allowed host."""
     try:
         url = urlsplit(source_url)
         port = url.port
@@ -225,7 +225,9 @@ def imap_address(source_url: str, settings: dict[str, Any], policy: AddressPolic
     if not host or url.scheme not in {"imap", "imaps"} or not _NAME.fullmatch(mailbox):
         raise SourceError(MALFORMED)
     if url.username is not None or url.password is not None or url.query or url.fragment:
-        raise SourceError("the address must not hold a user, a password, or a query; name settings instead")
+        raise SourceError(
+            "the address must not contain a user, a password, or a query; name settings instead"
+        )
     policy.check_literal(host)
     tls = "implicit" if url.scheme == "imaps" else "starttls"
     if settings.get("plaintext"):
@@ -236,32 +238,33 @@ def imap_address(source_url: str, settings: dict[str, Any], policy: AddressPolic
 
 
 async def fetch_imap(
-    source: Source, around: FetchContext, *, context: ssl.SSLContext | None = None
+    source: Source, context: FetchContext, *, tls_context: ssl.SSLContext | None = None
 ) -> AsyncGenerator[Fetched, None]:
-    """Fetch new messages, up to the size of one archive; the rest comes with the next fetch."""
-    address = imap_address(source.url, source.settings, around.policy)
-    credentials = around.secret(source, "username_setting"), around.password(source, address.host)
-    tls = context or ssl.create_default_context()
+    """Fetch new messages, up to the size of one archive. The next fetch gets the rest."""
+    address = imap_address(source.url, source.settings, context.policy)
+    credentials = context.secret(source, "username_setting"), context.password(source, address.host)
+    tls = tls_context or ssl.create_default_context()
     deadline = time.monotonic() + TIMEOUT_SECONDS
-    largest = around.clients.settings.ARCHIVE_MAX_BYTES
+    largest = context.clients.settings.ARCHIVE_MAX_BYTES
     most = LINES_FOR_EACH_BYTE * largest + LARGEST_MESSAGE
-    with around.spool() as spool:
+    with context.spool() as spool:
 
         def collect(server: ImapServer) -> dict[str, Any] | None:
-            """In a thread: imaplib blocks."""
+            """Read the new messages in a thread, because imaplib blocks."""
             try:
                 with closing(Mailbox(server, *credentials)) as mailbox:
                     return _new_messages(mailbox, source, spool, largest)
             except (imaplib.IMAP4.error, OSError) as error:
-                # `from None`: the context of an imaplib error can hold the command, and with it the password.
+                # The context of an imaplib error can contain the command with the password, so `from None`
+                # drops it.
                 raise FetchError(f"{address.host}: {type(error).__name__}: {error}") from None
 
         async def attempt() -> dict[str, Any] | None:
-            (checked, *_) = await around.policy.resolved(address.host, address.port)
+            (checked, *_) = await context.policy.resolved(address.host, address.port)
             spool.restart()
             return await asyncio.to_thread(collect, ImapServer(address, checked, deadline, most, tls))
 
-        cursor = await around.retried(attempt, source)
+        cursor = await context.retried(attempt, source)
         if cursor is not None and spool.size:
             name = f"{address.mailbox}-{cursor['uidvalidity']}-{cursor['last_uid']}.mbox"
             yield Fetched(spool.file(name), source.url, cursor)
@@ -269,7 +272,7 @@ async def fetch_imap(
 
 def _new_messages(mailbox: Mailbox, source: Source, spool: Spool, most: int) -> dict[str, Any] | None:
     known = source.cursor
-    # A server that has numbered its messages anew has another uid validity.
+    # A server that has renumbered its messages has another UIDVALIDITY.
     is_same = known.get("url") == source.url and known.get("uidvalidity") == mailbox.uid_validity
     reached = last = int(known.get("last_uid", 0)) if is_same else 0
     for uid, entry in mailbox.messages(mailbox.uids_after(last), min(LARGEST_MESSAGE, most // 2)):

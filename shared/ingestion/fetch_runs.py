@@ -1,4 +1,4 @@
-"""One fetch of one source under a lease: its request, its run, and the cursor that remembers it."""
+"""Fetches of a source: the request, the run under a lease, and the cursor."""
 
 import asyncio
 import logging
@@ -51,8 +51,8 @@ else:
     fetch_http = lazy("shared.ingestion.fetch_http")  # aiohttp is slow to import
 
 log = logging.getLogger(__name__)
-WAITING_LEASE = timedelta(minutes=10)  # for a message that waits in the queue
-LEASE_SLACK = timedelta(minutes=5)  # beyond the time that a fetch may take
+WAITING_LEASE = timedelta(minutes=10)  # For a request that waits in the queue.
+LEASE_SLACK = timedelta(minutes=5)  # In addition to the time limit of a fetch.
 LEASE_TRIES = 5
 MAX_LISTED = 100
 MAX_NAME = 200
@@ -69,7 +69,7 @@ class Requested:
 async def request_fetch(
     source: Source, clients: Clients, *, requested_by: str, now: datetime
 ) -> Requested | Conflict:
-    """Request the operation that fetches the source; CONFLICT where the document changed meanwhile."""
+    """Request an operation that fetches the source. Return CONFLICT if the source document changed."""
     if source.lease_owner and source.lease_until and source.lease_until > now:
         return Requested(source.lease_owner, is_new=False)
     operation = Operation(id=uuid.uuid4().hex, source=source.name, requested_by=requested_by, created_at=now)
@@ -83,19 +83,17 @@ async def request_fetch(
 
 
 async def request_due_fetches(clients: Clients, now: datetime) -> list[str]:
-    """Request every source that is due. Return the new operations."""
-    asked = []
+    """Request a fetch of every source that is due. Return the new operations."""
+    operations = []
     for source in await clients.store.query_documents(Source, DUE_SOURCES, Session(), now=stored_time(now)):
         requested = await request_fetch(source, clients, requested_by="timer", now=now)
         if isinstance(requested, Requested) and requested.is_new:
-            asked.append(requested.operation_id)
-    return asked
+            operations.append(requested.operation_id)
+    return operations
 
 
 @dataclass(frozen=True)
 class FetchRun:
-    """Dependencies of a run."""
-
     resolve: Resolve = system_resolver
     secrets: Mapping[str, str] = field(default_factory=lambda: os.environ)
     progress: Callable[[str], None] = field(default=lambda _step: None)
@@ -105,12 +103,12 @@ class FetchRun:
 async def run_operation(
     operation_id: str, clients: Clients, session: Session | None = None, run: FetchRun | None = None
 ) -> Operation:
-    """Do what the operation asks for, unless it is done or another one works on it. Safe to repeat."""
+    """Run the operation, unless it is finished or another operation has the lease. Safe to repeat."""
     run = run or FetchRun()
     session = session or Session()
     operation = await clients.store.read(Operation, operation_id, session)
     if operation.status in DONE:
-        if operation.upload is not None:  # a crash may have left its blob
+        if operation.upload is not None:  # A crash may have left the blob of the upload.
             await clients.blobs.delete(ARCHIVES_CONTAINER, operation.upload.path)
         return operation
     if operation.upload is not None:
@@ -137,7 +135,7 @@ async def run_operation(
 async def _take_upload(
     operation: Operation, upload: JoinedUpload, clients: Clients, session: Session
 ) -> Operation:
-    """An error is written to the operation, where the sender looks; no source has failed."""
+    """Store an upload. An error is written to the operation, because no source has failed."""
     status, message = OperationStatus.SUCCEEDED, None
     try:
         archive = await take_joined(operation, upload, clients)
@@ -152,7 +150,7 @@ async def _take_upload(
 
 
 async def _lease(operation: Operation, clients: Clients, session: Session) -> Source | str:
-    """The source, leased for as long as a fetch may take; or why it is not."""
+    """Lease the source for the time of a fetch. Return the source, or the reason why it cannot be leased."""
     now = clients.runtime.now
     for _ in range(LEASE_TRIES):
         source = await clients.store.find(Source, operation.source, session)
@@ -166,13 +164,11 @@ async def _lease(operation: Operation, clients: Clients, session: Session) -> So
         kept = await clients.store.replace(leased, session)
         if kept is not Conflict.CONFLICT:
             return kept
-    raise TransientError(f"the source {operation.source} changes all the time")
+    raise TransientError(f"the source {operation.source} was changed by others at every attempt")
 
 
 @dataclass
 class _Found:
-    """The archives and refused files of a fetch so far."""
-
     archives: list[FetchedArchive]
     refused: list[tuple[RefusedFile, GaveUpError]] = field(default_factory=list)
 
@@ -184,7 +180,7 @@ class _Found:
 
 
 async def _fetch_all(operation: Operation, source: Source, clients: Clients, run: FetchRun) -> dict[str, Any]:
-    """Fetch and store file by file; the cursor after the last."""
+    """Fetch and store file by file. Return the cursor after the last file."""
     policy = AddressPolicy.parse(clients.settings.SOURCE_ALLOWED_HOSTS, run.resolve)
     found, cursor = _Found(list(operation.archives)), source.cursor
     with tempfile.TemporaryDirectory(prefix="ingestion-") as folder:
@@ -198,7 +194,7 @@ async def _fetch_all(operation: Operation, source: Source, clients: Clients, run
                     await _patch_operation(operation, clients, Session(), found.listed())
         except TimeoutError:
             raise FetchError(f"the fetch took longer than {run.timeout_seconds:g} s") from None
-    if found.refused and not found.archives:  # a README beside archives is no failure
+    if found.refused and not found.archives:  # A README next to archives is not a failure.
         raise found.refused[0][1]
     return cursor
 
@@ -224,7 +220,7 @@ async def _take_file(
             raise
         refused = RefusedFile(filename=name, reason=error.failure.message[:MAX_REASON])
         found.refused.append((refused, error))
-    else:  # an archive that an earlier attempt of this fetch has stored stays as it was noted
+    else:  # An archive that an earlier attempt stored keeps its entry.
         id_ = stored.archive.id
         if all(archive.archive_id != id_ for archive in found.archives):
             found.archives.append(FetchedArchive(archive_id=id_, filename=name, duplicate=stored.duplicate))
@@ -255,7 +251,7 @@ async def _release(
     cursor: dict[str, Any] | None = None,
     error: str | None = None,
 ) -> None:
-    """Write the outcome and the next time, and end the lease; unless another operation has taken it."""
+    """Write the outcome and the time of the next fetch, and end the lease if this operation still has it."""
     now = stored_time(clients.runtime.now())
     current = await clients.store.read(Source, source.id, Session())
     following = next_fetch(current, clients.runtime.now())

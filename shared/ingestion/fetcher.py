@@ -1,4 +1,4 @@
-"""The port between a source and the archives that it has, and what every fetcher may use."""
+"""The interface of fetchers, and the functions that they share."""
 
 import hashlib
 import os
@@ -17,7 +17,7 @@ PIECE = 1024 * 1024
 
 
 class LocalFile(NamedTuple):
-    """A file that came in whole."""
+    """A complete local copy of a file."""
 
     path: Path
     sha256: str
@@ -41,7 +41,7 @@ class Spool:
         self._file = path.open("wb")
 
     def check(self, size: int) -> None:
-        """Refuse what is announced as too large before it is read."""
+        """Raise ArchiveTooLargeError for an announced size before the content is read."""
         check_size(size, self._limit)
 
     def write(self, piece: bytes) -> None:
@@ -77,15 +77,16 @@ class Spool:
         self._file.close()
 
 
-# Only settings with this prefix can be named in a source: otherwise one could send any secret anywhere.
+# A source can name only settings with this prefix. Otherwise it could send any secret to any server.
 SECRET_PREFIX = "SOURCE_SECRET_"  # noqa: S105 - a name, not a secret
 Result = TypeVar("Result")
-TIMEOUT_SECONDS = 25 * 60.0  # of a whole fetch: it ends before the function that makes it (FUNCTION_MINUTES)
-IDLE_SECONDS = 60.0  # without a byte: the source is down
+# Of a whole fetch. It is shorter than the time limit of the function (FUNCTION_MINUTES)
+TIMEOUT_SECONDS = 25 * 60.0
+IDLE_SECONDS = 60.0  # Without a byte, after which the source counts as down.
 
 
 class Fetched(NamedTuple):
-    """A file that a source had, and the cursor to keep once it is stored."""
+    """A fetched file, and the cursor to store after the file."""
 
     file: LocalFile
     url: str
@@ -94,7 +95,7 @@ class Fetched(NamedTuple):
 
 @dataclass(frozen=True)
 class FetchContext:
-    """What a fetcher works with."""
+    """The dependencies of a fetcher."""
 
     clients: Clients
     folder: Path
@@ -109,7 +110,7 @@ class FetchContext:
         return Spool(self.folder / "fetched", self.clients.settings.ARCHIVE_MAX_BYTES)
 
     def password(self, source: Source, host: str) -> str:
-        """The password, for the host alone that the app setting beside it names: no source sends it away."""
+        """Return the password, which may be sent only to the host in the app setting `<name>_HOST`."""
         password = self.secret(source, "password_setting")
         name = f"{source.settings['password_setting']}_HOST"
         if self.secrets.get(name, "").lower() != host.lower():
@@ -117,7 +118,7 @@ class FetchContext:
         return password
 
     def secret(self, source: Source, key: str) -> str:
-        """The secret whose app setting the source names under `key`."""
+        """Return the secret whose app setting the source names under `key`."""
         name = source.settings.get(key)
         if not isinstance(name, str) or not name.startswith(SECRET_PREFIX):
             raise SourceError(f"settings.{key}: must name an app setting that starts with {SECRET_PREFIX}")
@@ -130,5 +131,5 @@ class FetchContext:
 
 
 class Fetcher(Protocol):
-    def __call__(self, source: Source, around: FetchContext, /) -> AsyncGenerator[Fetched, None]:
-        """What is new since the source's cursor, file by file. Each is taken before the next is fetched."""
+    def __call__(self, source: Source, context: FetchContext, /) -> AsyncGenerator[Fetched, None]:
+        """Yield the files that are new since the cursor. Each is stored before the next is fetched."""

@@ -1,4 +1,4 @@
-"""Pages that list archives, and pages of public-inbox: which links on them lead to mail."""
+"""The links to archives on index pages, and the recognition of public-inbox pages."""
 
 import re
 from urllib.parse import unquote
@@ -7,7 +7,7 @@ from selectolax.lexbor import LexborHTMLParser
 from yarl import URL
 
 MAX_FILES = 1000
-# A text file may be anything: only one that is named by its month or year is taken for mail.
+# A text file counts as mail only if its name is a month or a year.
 _ARCHIVE = re.compile(
     r"(?P<stem>.+\.(?:mbox|mail)|(?:19|20)\d\d(?:[-_.]?(?:\d\d?|[A-Za-z]{3,9}|q[1-4]))?\.txt)"
     r"(?P<packed>\.(?:gz|bz2|xz))?",
@@ -17,7 +17,7 @@ _INBOX_HELP = re.compile(r"(?:^|/)_/text/(?:help|mirror)/?$")
 
 
 def archive_links(page: bytes, address: URL) -> list[URL]:
-    """The archives beside or below the page, in its order; of one that is there twice, the packed one."""
+    """Return the archives in or below the folder of the page, in page order, compressed copies preferred."""
     chosen: dict[str, URL] = {}
     for link in _links(page, address):
         match = _ARCHIVE.fullmatch(unquote(link.name))
@@ -30,7 +30,7 @@ def archive_links(page: bytes, address: URL) -> list[URL]:
 
 
 def is_public_inbox(page: bytes, address: URL) -> bool:
-    """Every page of an inbox links to its help and to how it is mirrored."""
+    """Return whether the page links to an inbox's help, as every public-inbox page does."""
     return any(_INBOX_HELP.search(link.path) and _is_below(link, address) for link in _links(page, address))
 
 
@@ -39,7 +39,7 @@ def _links(page: bytes, address: URL) -> list[URL]:
     for anchor in LexborHTMLParser(page.decode("utf-8", "replace")).css("a[href]"):
         try:
             link = address.join(URL((anchor.attributes.get("href") or "").strip()))
-        except ValueError:  # no address at all
+        except ValueError:  # Not an address.
             continue
         if link.scheme in {"http", "https"}:
             found.append(link.with_fragment(None) if link.name else link)

@@ -1,6 +1,6 @@
-"""The reader process: `python -m shared.ingestion.reader_process`. It reads one archive after the other.
+"""The reader process: `python -m shared.ingestion.reader_process`. It reads one archive at a time.
 
-A request names a path and a share of its messages; the answers are batches (marshal), and how it ended.
+A request names a path and a share of its messages. The answers are batches (marshal) and a final status.
 """
 
 import marshal
@@ -26,11 +26,11 @@ else:
     traceback = lazy("traceback")
 
 BATCH = 100
-BATCH_SIZE = 1_000_000  # characters of text
+BATCH_SIZE = 1_000_000  # Characters of text.
 
 
 _Found = tuple[int, ParsedMail | Skipped]
-"""With the number of the mailbox in the archive."""
+"""The number of the mailbox in the archive, and a mail or a skipped part."""
 
 
 class Batch(NamedTuple):
@@ -39,7 +39,7 @@ class Batch(NamedTuple):
 
 
 def read_batches(path: ArchivePath, share: Share | None = None) -> Generator[Batch, None, None]:
-    """The messages of all mailboxes in the archive, and what was skipped, which the first share reports."""
+    """Yield the messages of all mailboxes in the archive. The first share also reports skipped members."""
     left_out: list[Skipped] = []
 
     def note(member: SkippedMember) -> None:
@@ -51,9 +51,9 @@ def read_batches(path: ArchivePath, share: Share | None = None) -> Generator[Bat
         for number, member in enumerate(open_members(path, on_skip=note))
         for mail in parse_archive(member.stream, share=share)
     )
-    while some := _next_batch(found):
-        skipped = [mail for _, mail in some if isinstance(mail, Skipped)]
-        arrivals = [prepare_message(mail, number) for number, mail in some if isinstance(mail, ParsedMail)]
+    while part := _next_batch(found):
+        skipped = [mail for _, mail in part if isinstance(mail, Skipped)]
+        arrivals = [prepare_message(mail, number) for number, mail in part if isinstance(mail, ParsedMail)]
         yield Batch(arrivals, left_out + skipped)
         left_out = []
     if left_out:
@@ -61,18 +61,18 @@ def read_batches(path: ArchivePath, share: Share | None = None) -> Generator[Bat
 
 
 def _next_batch(found: Iterator[_Found]) -> list[_Found]:
-    """As many as make a batch; fewer where they are large: batches wait in memory."""
-    some: list[_Found] = []
+    """Return the next batch: BATCH messages, or fewer if they are large, because batches wait in memory."""
+    batch: list[_Found] = []
     size = 0
-    while len(some) < BATCH and size < BATCH_SIZE and (numbered := next(found, None)) is not None:
-        some.append(numbered)
+    while len(batch) < BATCH and size < BATCH_SIZE and (numbered := next(found, None)) is not None:
+        batch.append(numbered)
         if isinstance(mail := numbered[1], ParsedMail):
             size += len(mail.body_raw) + len(mail.body_html or "")
-    return some
+    return batch
 
 
 def batch_to_marshal(batch: Batch) -> Any:
-    """As marshal can write it."""
+    """Convert a batch to values that marshal can write."""
     arrivals = [
         ((links.node, links.ancestors, [tuple(entry) for entry in links.entries]), document, size)
         for links, document, size in batch.arrivals
@@ -81,7 +81,7 @@ def batch_to_marshal(batch: Batch) -> Any:
 
 
 def batch_from_marshal(values: Any) -> Batch:
-    """What `batch_to_marshal` made."""
+    """Convert the values of `batch_to_marshal` to a batch."""
     arrivals, skipped = values
     prepared = [
         PreparedMessage(
@@ -101,7 +101,7 @@ def main() -> None:
 
 
 def _path_of(header: dict[str, Any], answers: IO[bytes]) -> ArchivePath:
-    """The file on disk, or the blob whose ranges the owner of this process fetches."""
+    """Return the file on disk, or a blob whose ranges the parent process fetches."""
     if "path" in header:
         return Path(header["path"])
 

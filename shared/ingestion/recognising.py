@@ -1,4 +1,4 @@
-"""Recognizes from a pasted address which source it would be. At most one request of bounded size is made."""
+"""Recognize the type of a source from its address, with at most one request of limited size."""
 
 import re
 import tempfile
@@ -32,19 +32,17 @@ _RSYNC = re.compile(r"[A-Za-z0-9.-]+::.+")
 
 @dataclass(frozen=True, slots=True)
 class SourceProposal:
-    """What a source at the address would be."""
-
     source_type: SourceType
     url: str
     name: str
-    found: str  # what is there, in a sentence
+    found: str  # One sentence that describes the content.
     preset: Preset = Preset.FREE
     archive_template: str = ""
-    files: tuple[str, ...] = ()  # some of those that would be fetched
+    files: tuple[str, ...] = ()  # Examples of the files that would be fetched.
 
 
 async def recognise(text: str, clients: Clients, policy: AddressPolicy | None = None) -> SourceProposal:
-    """SourceError or FetchError where no source can be made of it; the message says why."""
+    """Propose a source for the address. Raise SourceError or FetchError with the reason if that fails."""
     address = text.strip()
     if not address or len(address) > LONGEST_ADDRESS or not address.isprintable():
         raise SourceError("paste one address, such as https://lists.example.org/pipermail/my-list/")
@@ -57,7 +55,8 @@ async def recognise(text: str, clients: Clients, policy: AddressPolicy | None = 
     used = policy or AddressPolicy.parse(clients.settings.SOURCE_ALLOWED_HOSTS)
     url = check_http_url(address, used)
     if url.host == "mailarchive.ietf.org" and (listed := _IETF.fullmatch(url.path)):
-        # Its pages give no file without an account; the IETF has the same mail by rsync, a file a month.
+        # The pages of the IETF give files only to accounts. The same mail is public by rsync, a file for each
+        # month.
         name, template = listed[1].lower(), "https://mailarchive.ietf.org/arch/msg/{list}/{ietf_hash}/"
         mirror, found = f"rsync://rsync.ietf.org/mailman-archive/{name}/", "an IETF list, fetched by rsync"
         return SourceProposal(SourceType.RSYNC, mirror, name, found, Preset.IETF, template)
@@ -65,15 +64,14 @@ async def recognise(text: str, clients: Clients, policy: AddressPolicy | None = 
 
 
 async def _look(url: URL, clients: Clients, policy: AddressPolicy) -> bytes:
-    """The beginning of what is there."""
     from shared.ingestion.fetch_http import HttpTransfer  # noqa: PLC0415 - aiohttp is slow to import
 
     now = clients.runtime.now()
-    asked = Source(id="look", name="look", source_type=SourceType.HTTP, url=str(url), created_at=now)
+    probe = Source(id="look", name="look", source_type=SourceType.HTTP, url=str(url), created_at=now)
     with tempfile.TemporaryDirectory(prefix="look-") as folder:
-        around = FetchContext(clients, Path(folder), policy)
-        with around.spool() as spool:
-            return await HttpTransfer(asked, around, spool).beginning(LOOKED_AT, LOOK_SECONDS)
+        context = FetchContext(clients, Path(folder), policy)
+        with context.spool() as spool:
+            return await HttpTransfer(probe, context, spool).beginning(LOOKED_AT, LOOK_SECONDS)
 
 
 def _judge(beginning: bytes, url: URL) -> SourceProposal:
@@ -102,7 +100,7 @@ def _judge(beginning: bytes, url: URL) -> SourceProposal:
 
 
 def looks_like_archive(beginning: bytes) -> bool:
-    """By its first bytes, packed or not; the whole of it is looked at when it is fetched."""
+    """Return whether the first bytes look like an archive. The fetch checks the whole file."""
     return (
         compression_of(beginning) is not None
         or beginning.startswith((*ZIP_MAGIC, b"From "))
@@ -112,7 +110,7 @@ def looks_like_archive(beginning: bytes) -> bool:
 
 
 def _name_of(address: str) -> str:
-    """The last part of the address that can be a source's name; empty where none can."""
+    """Return the last part of the address that is a valid source name, or an empty string."""
     parts = [part for part in re.split(r"[/:]+", address.rstrip("/")) if part]
     for part in reversed(parts):
         bare = re.sub(

@@ -1,6 +1,6 @@
-"""Archives without mails that were erased: each leaves a stub with its id and place, or nothing.
+"""Remove erased mails from archives, with a stub that keeps the mail's id, or without a trace.
 
-Redacting twice gives the same bytes: a file that is fetched or uploaded again is the archive that is there.
+Redaction is repeatable: the same file gives the same bytes, so a repeated upload is a duplicate.
 """
 
 import hashlib
@@ -22,19 +22,19 @@ from shared.mail.parse import parse_archive
 from shared.models.erasure import ErasureMode, Suppression
 
 FROM_LINE = b"From MAILER-DAEMON Thu Jan  1 00:00:00 1970\n"
-SHORTEST_QUOTE = 24  # a shorter line is nobody's own
+SHORTEST_QUOTE = 24  # Shorter lines are too common to identify a mail.
 PIECE = 1024 * 1024
 _QUOTED = re.compile(r"^[ \t]*(?:[A-Za-z]{0,3}>[ \t]*)+(.*)$", re.MULTILINE)
 _FROM = re.compile(rb"^(>*From )", re.MULTILINE)
 
 
 def hidden_name(text: str) -> str:
-    """How an address or a line stands in the list: the list itself names nobody."""
+    """Return the hash that the list stores for an address or a line, so that the list names no person."""
     return hashlib.sha256(" ".join(text.split()).lower().encode()).hexdigest()[:32]
 
 
 def quotable_lines(text: str) -> Iterator[str]:
-    """The lines of a mail that would be known again in another's quote."""
+    """Yield the hashes of the lines that identify a mail in another mail's quote."""
     for line in text.splitlines():
         words = " ".join(line.split())
         if len(words) >= SHORTEST_QUOTE and not words.startswith(">"):
@@ -50,34 +50,34 @@ def quoted_lines(text: str) -> Iterator[str]:
 
 @dataclass
 class SuppressionList:
-    """What must not come in, for the archives of one source."""
+    """The mails of one source that must not be stored."""
 
-    tombstones: set[str] = field(default_factory=set)  # keys of messages
+    tombstones: set[str] = field(default_factory=set)  # Keys of messages.
     dropped: set[str] = field(default_factory=set)
     people: set[str] = field(default_factory=set)
     quotes: set[str] = field(default_factory=set)
-    before: str | None = None  # an older mail is no longer kept
+    before: str | None = None  # Older mails are no longer kept.
 
     @classmethod
     def of(
         cls, documents: Sequence[Suppression], *, fetched: bool, before: datetime | None = None
     ) -> "SuppressionList":
-        """What was only deleted may be uploaded again."""
+        """Create the list. A mail that was deleted, but not erased, may be uploaded again."""
         found = cls(before=stored_time(before) if before else None)
-        for one in documents:
-            if one.mode is ErasureMode.DELETED and not fetched:
+        for document in documents:
+            if document.mode is ErasureMode.DELETED and not fetched:
                 continue
-            kept = found.tombstones if one.mode is ErasureMode.TOMBSTONE else found.dropped
-            kept.update(one.messages)
-            found.people.update(one.people)
-            found.quotes.update(one.quotes)
+            kept = found.tombstones if document.mode is ErasureMode.TOMBSTONE else found.dropped
+            kept.update(document.messages)
+            found.people.update(document.people)
+            found.quotes.update(document.quotes)
         return found
 
     def __bool__(self) -> bool:
         return bool(self.tombstones or self.dropped or self.people or self.quotes or self.before)
 
     def mode_of(self, key: str, sender: str, body: str, date: str | None) -> ErasureMode | None:
-        """How the mail with this key, sender and text goes; None where it stays, as a stub does."""
+        """Return how the mail must be removed, or None if it stays. A stub stays."""
         if key in self.dropped or (self.before is not None and date is not None and date < self.before):
             return ErasureMode.DROPPED
         erased = (
@@ -88,12 +88,12 @@ class SuppressionList:
         return ErasureMode.TOMBSTONE if erased and (sender or body.strip()) else None
 
     def hides(self, document: Mapping[str, Any]) -> bool:
-        """Whether a message that was read may not be stored."""
+        """Return whether a parsed message must not be stored."""
         sender, body = document["from"]["email"], document["body_raw"]
         return self.mode_of(document["message_key"], sender, body, document["date"]) is not None
 
     def stub_of(self, mail: ParsedMail) -> bytes | None:
-        """What stands in the place of the mail; None where it stays."""
+        """Return the replacement of the mail (empty bytes if nothing remains), or None if it stays."""
         date = stored_time(mail.date) if mail.date else None
         mode = self.mode_of(mail.message_key, mail.sender.email, mail.body_raw, date)
         if mode is None:
@@ -119,11 +119,11 @@ class Redacted:
 
 
 Span = tuple[int, int, bytes | None]
-"""Where a mail begins and ends, and what it leaves; None where it stays."""
+"""The start and end of a mail, and its replacement. None keeps the mail."""
 
 
 def redact(path: Path, target: Path, hidden: SuppressionList, limits: UnpackLimits) -> Redacted:
-    """Write the archive as one mbox without what is hidden; nothing where nothing is."""
+    """Write the archive as one mbox without the hidden mails. Write no file if none is hidden."""
     members: list[list[Span]] = []
     for member in open_members(path, limits):
         mails = parse_archive(member.stream, Limits())
@@ -144,7 +144,7 @@ def redact(path: Path, target: Path, hidden: SuppressionList, limits: UnpackLimi
 
 
 def _copy(stream: BinaryStream, out: BinaryIO, spans: Sequence[Span]) -> None:
-    """Byte for byte where it is an mbox; mails that are kept apart in another way become one."""
+    """Copy an mbox byte for byte without the hidden mails. Convert any other mailbox to an mbox."""
     head = stream.read(spans[0][0]) if spans else b""
     source = _Rest(stream, len(head))
     if head.strip().startswith(b"From "):
@@ -153,7 +153,7 @@ def _copy(stream: BinaryStream, out: BinaryIO, spans: Sequence[Span]) -> None:
             source.move(start, out)
             source.move(end, None if stub is not None else out)
             out.write(stub or b"")
-            # The line between two mails names the sender of the second.
+            # The From line between two mails belongs to the second.
             goes = following is None or following[2] is not None
             source.move(following[0] if following else source.END, None if goes and following else out)
             if goes and following and stub is None:
@@ -171,7 +171,7 @@ def _copy(stream: BinaryStream, out: BinaryIO, spans: Sequence[Span]) -> None:
 
 
 class _Rest:
-    """A stream from where it is on: parts of it are copied, and others passed over."""
+    """The rest of a stream: parts are copied, and others are skipped."""
 
     END = 2**62
 

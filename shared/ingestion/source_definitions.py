@@ -1,4 +1,4 @@
-"""A source as a user defines it: every field checked, and each fault with its place."""
+"""The definition of a source by a user. Each field is checked, and each error names its field."""
 
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -25,7 +25,7 @@ from shared.models.sources import NAME_PATTERN, Source, SourceRole, SourceType
 from shared.models.values import Preset
 from shared.settings.app import Settings
 
-GROUP_PATTERN = r"^(\*|[A-Za-z0-9][A-Za-z0-9 ._@-]{0,127})$"  # a group's id, or every reader
+GROUP_PATTERN = r"^(\*|[A-Za-z0-9][A-Za-z0-9 ._@-]{0,127})$"  # The id of a group, or * for every reader.
 LOGIN_SETTINGS = ("username_setting", "password_setting")
 _Address = Annotated[str, Field(pattern=r"^[^@\s]{1,64}@[^@\s]{1,255}$")]
 MAX_GROUPS, MAX_ADDRESSES = 500, 20
@@ -36,7 +36,7 @@ _AddressGroups = Annotated[
 
 
 class SourceSettings(BaseModel):
-    """What a type needs beside the address. Secrets are app settings, named here and never held."""
+    """The settings of a source type. Secrets are app settings, which are named here and never stored."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -45,13 +45,13 @@ class SourceSettings(BaseModel):
     plaintext: StrictBool = False
     since: Annotated[str, Field(pattern=r"^(19|20)\d\d-(0[1-9]|1[0-2])-(0[1-9]|[12]\d)$")] | None = None
     chairs: Annotated[list[_Address], Field(max_length=50)] = []
-    aliases: _AddressGroups = []  # addresses of one person each
-    namesakes: _AddressGroups = []  # addresses of different people with one name
-    # The server whose Authentication-Results count.
+    aliases: _AddressGroups = []  # Addresses of one person each.
+    namesakes: _AddressGroups = []  # Addresses of different people with the same name.
+    # The server whose Authentication-Results fields are trusted.
     authserv_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,200}$")] = ""
-    require_authenticated: StrictBool = False  # only mail whose sender passed counts
-    gateways: Annotated[list[_Address], Field(max_length=50)] = []  # addresses that write for many people
-    list_address: _Address | None = None  # the list's own posting address
+    require_authenticated: StrictBool = False  # Count only mail whose sender is authenticated.
+    gateways: Annotated[list[_Address], Field(max_length=50)] = []  # Addresses that send mail for many people
+    list_address: _Address | None = None  # The posting address of the list.
     list_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,200}$")] = ""
 
 
@@ -65,7 +65,7 @@ _Day = Annotated[date, BeforeValidator(_no_number)]
 
 
 class RoleDefinition(BaseModel):
-    """One who decides on the list, such as a chair or a maintainer, and from which day until which."""
+    """A person who decides on the list, such as a chair or a maintainer, and the period of the role."""
 
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True, populate_by_name=True)
 
@@ -139,7 +139,7 @@ class SourceDefinition(BaseModel):
 
 
 def check_reachable(definition: SourceDefinition, settings: Settings) -> None:
-    """ValueError where the address can be seen not to work, or not to be allowed, without asking anybody."""
+    """Raise ValueError if the address is malformed or not allowed. No request is sent."""
     if definition.readers and settings.AUTH_MODE == "public":
         raise ValueError("readers: only a site with AUTH_MODE entra knows its readers' groups")
     policy = AddressPolicy.parse(settings.SOURCE_ALLOWED_HOSTS)
@@ -161,7 +161,7 @@ def check_reachable(definition: SourceDefinition, settings: Settings) -> None:
 
 
 def check_login_given(source: Source, definition: SourceDefinition, given: Any) -> None:
-    """ValueError where a stored login would go to another server, port or user, or unencrypted.
+    """Raise ValueError if a stored login would go to another server, port or user, or unencrypted.
 
     Such a change needs the login in the same request (`given`: its settings).
     """
@@ -187,7 +187,6 @@ def next_fetch(source: Source, after: datetime) -> datetime | None:
 
 
 def definition_of(source: Source) -> dict[str, Any]:
-    """The fields that a user defines."""
     return source.model_dump(include=set(SourceDefinition.model_fields))
 
 
@@ -202,7 +201,7 @@ def source_of(definition: SourceDefinition, now: datetime) -> Source:
 
 
 def updated_source(source: Source, definition: SourceDefinition, now: datetime) -> Source:
-    """The new definition. The cursor of another address is dropped."""
+    """Return the source with the new definition. Drop the cursor if the address changed."""
     defined = source_of(definition, now)
     is_same = (source.url, source.source_type) == (defined.url, defined.source_type)
     changes = {name: getattr(defined, name) for name in (*SourceDefinition.model_fields, "next_fetch_at")}

@@ -1,4 +1,4 @@
-"""One archive, from a local file to the blob, the document and the event; each step safe to repeat."""
+"""Store an archive: its file as a blob, its document, and the event. Every step is safe to repeat."""
 
 import asyncio
 import hashlib
@@ -46,7 +46,7 @@ BEING_DELETED = "the archive {} is being deleted: upload it again afterwards"
 
 
 class Origin(NamedTuple):
-    """Where an archive comes from, and since when it is brought in."""
+    """The origin of an archive, and the start of its ingestion."""
 
     source: str
     source_type: str
@@ -69,15 +69,15 @@ class Stored:
     archive: Archive
     duplicate: bool
     announced: bool
-    restored: bool = False  # the file of an archive that was known was lost, and is there again
+    restored: bool = False  # The file of a known archive was lost, and is stored again.
 
 
 async def store_archive(
     incoming: Incoming, clients: Clients, *, progress: Progress = lambda _step: None
 ) -> Stored:
-    """Store the file and announce it, or find that it was already. ArchiveError where it is no mail.
+    """Store the file and announce it, unless it is already stored. Raise ArchiveError if it is not mail.
 
-    Mails that were erased are taken out before anything is stored.
+    Erased mails are removed before anything is stored.
     """
     with tempfile.TemporaryDirectory(prefix="redacted-") as folder:
         kept, found = await redacted(incoming, Path(folder), clients)
@@ -87,7 +87,7 @@ async def store_archive(
 
 
 async def redacted(incoming: Incoming, folder: Path, clients: Clients) -> tuple[Incoming, Redacted]:
-    """The archive without what must not come in; itself where nothing of it is hidden."""
+    """Return the archive without hidden mails, or the archive itself if no mail is hidden."""
     hidden = await suppression_list(clients, incoming.origin.source, incoming.origin.source_type)
     if not hidden:
         return incoming, Redacted(0, 0)
@@ -104,7 +104,8 @@ async def redacted(incoming: Incoming, folder: Path, clients: Clients) -> tuple[
 async def _store(incoming: Incoming, clients: Clients, progress: Progress) -> Stored:
     session, now = Session(), clients.runtime.now
     known = await clients.store.find(Archive, incoming.archive_id, session)
-    await _check_removals(incoming, clients)  # after the look: a deletion is recorded before it acts
+    # After the read, because a deletion is recorded before it deletes
+    await _check_removals(incoming, clients)
     if known is None:
         archive = await _prepare(incoming, clients, now())
         progress("checked")
@@ -126,7 +127,7 @@ async def _upload(incoming: Incoming, archive: Archive, clients: Clients) -> Non
 
 
 async def _check_removals(incoming: Incoming, clients: Clients) -> Removal | None:
-    """Refuse while the source or archive is being deleted. Return an earlier deletion of the archive."""
+    """Raise if the source or archive is being deleted. Return an earlier deletion of the archive."""
     source = await find_removal(clients.store, "source", incoming.origin.source)
     if source is not None and source.status not in DONE:
         raise SourceRemovedError(f"the source {incoming.origin.source} is being deleted: try again later")
@@ -137,7 +138,7 @@ async def _check_removals(incoming: Incoming, clients: Clients) -> Removal | Non
 
 
 async def _ensure_kept(archive: Archive, incoming: Incoming, clients: Clients) -> None:
-    """Undo what was stored where a deletion has begun meanwhile, which may have found a part of it."""
+    """Undo the write if a deletion has started since the first check, as it may have missed the blob."""
     try:
         removed = await _check_removals(incoming, clients)
     except (SourceRemovedError, ArchiveRemovedError):
@@ -145,7 +146,7 @@ async def _ensure_kept(archive: Archive, incoming: Incoming, clients: Clients) -
         await clients.blobs.delete(ARCHIVES_CONTAINER, archive.file_path)
         raise
     if removed is not None:
-        await _upload(incoming, archive, clients)  # it may have ended after the upload of the blob
+        await _upload(incoming, archive, clients)  # The deletion may have ended after the upload of the blob.
 
 
 async def _again(
@@ -161,16 +162,16 @@ async def _again(
     untouched = known.status is ArchiveStatus.PENDING and known.lastAttemptTime is None
     if untouched:
         await _announce(known, incoming, clients, session, now)
-    # An earlier attempt at this very file may have written the document: then it is no duplicate.
+    # An earlier attempt of the same ingestion may have written the document. It is then not a duplicate.
     duplicate = (known.ingestion_date, known.source) != (incoming.origin.started_at, incoming.origin.source)
     if duplicate:
-        log.debug("archive %s is there already, skipping", known.id)
+        log.debug("archive %s is already stored, skipping", known.id)
         pipeline_metrics().duplicates.add(1, {"service": INGESTION.name, "kind": "archive"})
     return Stored(known, duplicate=duplicate, announced=untouched, restored=restored)
 
 
 async def _restore(known: Archive, incoming: Incoming, clients: Clients, session: Session) -> bool:
-    """Write the file of a known archive where it was lost, and have what failed without it tried again."""
+    """Write the lost file of a known archive again, and retry the archive if it failed."""
     if await clients.blobs.size(ARCHIVES_CONTAINER, known.file_path) == known.file_size_bytes:
         return False
     log.warning("the file of archive %s was lost, and is written again", known.id)
@@ -204,7 +205,7 @@ async def _announce(
     ingested = archive_ingested(
         archive.id, archive.to_cosmos(), started_at=incoming.origin.started_at, completed_at=now
     )
-    # The broker may still know the events of the same archive before its deletion: these are others.
+    # The broker may still remember the events of this archive before its deletion, so the ids must differ.
     removal = await find_removal(clients.store, "archive", archive.id)
     life = "" if removal is None else stored_time(removal.finished_at or removal.created_at)
     event = Event.of(ingested, session=session.tokens(), life=life, now=now)
@@ -213,7 +214,7 @@ async def _announce(
 
 
 async def record_ingestion_failure(error: Exception, origin: Origin, clients: Clients) -> ClassifiedError:
-    """Write the failure record and publish the event; the same failure again changes nothing."""
+    """Write the failure record and publish the event. A repeat changes nothing."""
     now, reason, attempts = clients.runtime.now(), NON_RETRYABLE, 1
     if isinstance(error, GaveUpError):
         failure, reason, attempts = error.failure, error.reason, error.attempts

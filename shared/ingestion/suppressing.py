@@ -1,4 +1,4 @@
-"""What must not come in: the list is written before anything is erased, and when an archive is deleted."""
+"""The mails that must not be stored again. They are recorded before an erasure or deletion starts."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ MESSAGES_A_DOCUMENT = 10_000
 
 
 async def suppression_list(clients: Clients, source: str, source_type: str) -> SuppressionList:
-    """What must not come in from this source: what was erased, and what is older than the source keeps."""
+    """Return the erased mails of the source and the date before which its mails are no longer kept."""
     session = Session()
     found = await clients.store.query_documents(Suppression, SUPPRESSIONS_OF_SOURCE, session, source=source)
     defined = await clients.store.find(Source, source, session)
@@ -25,7 +25,7 @@ async def suppression_list(clients: Clients, source: str, source_type: str) -> S
 
 
 def kept_since(source: Source, now: datetime) -> datetime | None:
-    """The first day of a month, so that archives are written anew once a month at most."""
+    """Return the start of a month, so that archives are rewritten at most once a month."""
     if source.keep_days is None:
         return None
     day = now - timedelta(days=source.keep_days)
@@ -42,7 +42,7 @@ async def suppress(
     people: Iterable[str] = (),
     quotes: Iterable[str] = (),
 ) -> None:
-    """The same call again changes nothing. Lines of quotes are as many as the erased mails have."""
+    """Record the suppression in documents of limited size. A repeat changes nothing."""
     known, lines = sorted(set(messages)), sorted(set(quotes))
     parts = max(1, -(-max(len(known), len(lines)) // MESSAGES_A_DOCUMENT))
     of_messages, of_lines = (batches_of(found, MESSAGES_A_DOCUMENT) for found in (known, lines))
@@ -61,7 +61,7 @@ async def suppress(
 
 
 async def suppress_deleted(clients: Clients, archive: Archive) -> None:
-    """The mails that only this archive has, where it was fetched: its file may grow, and come again."""
+    """Suppress the mails that only this fetched archive has, because its file may be fetched again."""
     if archive.source_type == SourceType.UPLOAD:
         return
     rows = clients.store.query(ERASABLE_OF_ARCHIVE, Session(), archive=archive.id)

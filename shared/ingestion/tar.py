@@ -1,4 +1,4 @@
-"""Reading tar as a stream with bounds, which the standard library has not: ustar, GNU and pax."""
+"""Read tar archives (ustar, GNU, pax) as a stream with limits, which the standard library lacks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from shared.mail.mbox import BinaryStream
 
 BLOCK = 512
 MAX_EXTENDED_BYTES = 1024 * 1024
-MAX_EXTENDED_HEADERS = 16  # before one member
+MAX_EXTENDED_HEADERS = 16  # For one member.
 MAX_PAX_KEYWORDS = 1000
 _ZEROS = bytes(BLOCK)
 _CHECKSUM = slice(148, 156)
@@ -39,7 +39,7 @@ _GNU_NAME, _GNU_LINK, _PAX, _PAX_GLOBAL = b"L", b"K", b"x", b"g"
 
 @dataclass
 class TarEntry:
-    """A member. Its content is read from it, before the next one is asked for."""
+    """A member of the archive. Read its content before the next member."""
 
     name: str
     kind: EntryKind
@@ -59,7 +59,7 @@ class TarEntry:
         return piece
 
     def whole(self) -> bytes:
-        """What is left of the content; the padding is passed by."""
+        """Return the rest of the content, and skip the padding."""
         pieces: list[bytes] = []
         while piece := self.read(BLOCK * 128):
             pieces.append(piece)
@@ -67,7 +67,7 @@ class TarEntry:
         return b"".join(pieces)
 
     def finish(self) -> None:
-        """Pass by what was not read, and the padding."""
+        """Skip the unread content and the padding."""
         while self.read(BLOCK * 128):
             pass
         self._left = -self.size % BLOCK
@@ -80,7 +80,7 @@ def is_tar_header(block: bytes) -> bool:
 
 
 def read_tar(stream: BinaryStream) -> Iterator[TarEntry]:
-    """The entries in their order. CorruptArchiveError where it breaks off or is no tar."""
+    """Yield the entries in order. Raise CorruptArchiveError if the stream is truncated or not a tar."""
     extended: dict[str, str] = {}
     headers = 0
     while (block := _read_block(stream)) not in {b"", _ZEROS}:
@@ -103,7 +103,7 @@ def read_tar(stream: BinaryStream) -> Iterator[TarEntry]:
         entry = _entry(stream, block, kind, size, extended)
         if kind == b"S":
             more = block[482]
-            while more:  # the old GNU form goes on in further blocks while a flag says so
+            while more:  # The old GNU format continues in more blocks while a flag is set.
                 if not (following := _read_block(stream)):
                     raise _cut_off("tar")
                 more = following[504]
@@ -133,7 +133,7 @@ def _text(field: bytes) -> str:
 
 
 def _number(field: bytes) -> int:
-    """Octal text, or GNU's binary form, which a set first bit tells."""
+    """Parse an octal number, or GNU's binary number, which has the first bit set."""
     if field[0] & 0x80:
         if field[0] & 0x40:
             raise CorruptArchiveError("tar: a member has a negative size; fetch the archive again")
@@ -153,7 +153,7 @@ def _checksum_fits(block: bytes) -> bool:
 
 
 def _read_block(stream: BinaryStream) -> bytes:
-    """A whole block, or nothing at the end."""
+    """Return a whole block, or no bytes at the end."""
     block = b""
     while len(block) < BLOCK and (piece := stream.read(BLOCK - len(block))):
         block += piece
@@ -163,11 +163,11 @@ def _read_block(stream: BinaryStream) -> bytes:
 
 
 def _cut_off(name: str) -> CorruptArchiveError:
-    return CorruptArchiveError(f"{name}: the archive ends in the middle; fetch it again")
+    return CorruptArchiveError(f"{name}: the archive is incomplete; fetch it again")
 
 
 def _pax_records(content: bytes) -> dict[str, str]:
-    """`length keyword=value` lines; a length counts its whole line."""
+    """Parse `length keyword=value` lines. The length counts the whole line."""
     records: dict[str, str] = {}
     position = 0
     while position < len(content) and content[position] != 0:

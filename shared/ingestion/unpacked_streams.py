@@ -1,4 +1,4 @@
-"""Binary streams over other streams: bounded, unpacked piece by piece, never whole in memory."""
+"""Streams that limit and decompress other streams piece by piece."""
 
 import io
 import re
@@ -25,22 +25,22 @@ UNPACKED_TIMES = 4
 
 @dataclass(frozen=True)
 class UnpackLimits:
-    """Bounds that no honest archive of mail comes near."""
+    """Limits that a real mail archive does not reach."""
 
     total_bytes: int = 8 * 1024 * MIB
     ratio: float = 200.0
     members: int = 200_000
-    # A short text that repeats itself packs very well, and does no harm.
+    # Short repetitive text compresses very well and is harmless.
     ratio_free_bytes: int = 16 * MIB
 
     @classmethod
     def of(cls, largest_archive: int) -> Self:
-        """The limits where a file may have so many bytes: gzip packs mail to about a quarter."""
+        """Return the limits for this archive size. gzip compresses mail to about a quarter."""
         return cls(total_bytes=UNPACKED_TIMES * largest_archive)
 
 
 class UnpackBudget:
-    """What one archive may still unpack to."""
+    """The bytes and members that an archive may still unpack to."""
 
     def __init__(self, limits: UnpackLimits, packed_bytes: int) -> None:
         by_ratio = max(limits.ratio_free_bytes, int(packed_bytes * limits.ratio))
@@ -84,7 +84,7 @@ def compression_of(beginning: bytes) -> Compression | None:
 
 
 class _Raw(io.RawIOBase):
-    """A read function as a raw stream. It fills what it is asked to fill, so that peeking sees enough."""
+    """A read function as a raw stream. It fills the whole buffer, so that a peek sees enough."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
@@ -102,20 +102,17 @@ class _Raw(io.RawIOBase):
 
 
 def buffered(stream: BinaryStream) -> io.BufferedReader:
-    """A stream that can be peeked at."""
     return io.BufferedReader(_Raw(stream.read), BLOCK)
 
 
 class Spending:
-    """The stream, with each byte counted against the budget."""
-
     def __init__(self, stream: BinaryStream, budget: UnpackBudget, member: str) -> None:
         self._stream = stream
         self._budget = budget
         self._member = member
 
     def read(self, size: int, /) -> bytes:
-        # One byte more than is left, so that going over is seen, and no more than that is unpacked.
+        # One byte beyond the budget shows that the limit is exceeded. No more is decompressed.
         piece = self._stream.read(max(1, min(size, self._budget.left + 1)))
         self._budget.spend(len(piece), self._member)
         return piece
@@ -150,7 +147,7 @@ def _unpacker(kind: Compression) -> "_Gzip | bz2.BZ2Decompressor | lzma.LZMADeco
 
 
 class Inflated:
-    """Unpacks one stream after another, as `gzip -d` does with files that were joined."""
+    """A decompressed stream. Concatenated streams are read one after another, as `gzip -d` does."""
 
     def __init__(self, stream: BinaryStream, compression: Compression, member: str) -> None:
         self._stream = stream
@@ -179,11 +176,11 @@ class Inflated:
             if piece:
                 return piece
             if not given and self._unpacker.needs_input and not self._unpacker.eof:
-                raise EOFError("it ends in the middle")
+                raise EOFError("it is incomplete")
         return b""
 
     def _next_stream(self, rest: bytes) -> None:
-        """Another one may follow after zeros. Anything else is padding, and ignored."""
+        """Continue with the next stream, which may follow zero bytes. Ignore any other padding."""
         rest = rest.lstrip(b"\0")
         while len(rest) < MAGIC_BYTES and (more := self._stream.read(BLOCK)):
             rest = (rest + more).lstrip(b"\0")
@@ -199,13 +196,13 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._@+-]+")
 
 
 def printable(name: str) -> str:
-    """On one line, without control characters, cut to what a message can carry."""
-    text = "".join(letter if letter.isprintable() else "�" for letter in name)
+    """Return the name on one line, without control characters, cut to SHOWN characters."""
+    text = "".join(character if character.isprintable() else "�" for character in name)
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
 
 def safe_filename(name: str, default: str = "archive") -> str:
-    """The last part of a path, in plain letters; never empty, hidden, or a way upwards."""
+    """Return the last part of a path in safe ASCII characters, never empty, hidden or a parent folder."""
     last = re.split(r"[/\\]", unicodedata.normalize("NFKD", name))[-1]
     plain = _UNSAFE.sub("_", last.encode("ascii", "ignore").decode()).strip("._")
     stem, dot, ending = plain[-KEPT:].partition(".") if len(plain) > KEPT else (plain, "", "")

@@ -1,4 +1,4 @@
-"""Uploads: in one request, or in parts (blocks of one blob), so that a transfer can be resumed."""
+"""Uploads in one request, or in parts (blocks of one blob) so that a transfer can be resumed."""
 
 import asyncio
 import logging
@@ -42,7 +42,7 @@ class Upload:
 async def take_upload(
     upload: Upload, clients: Clients, *, progress: Callable[[str], None] = lambda _step: None
 ) -> Stored:
-    """Store it. ArchiveError where it is no mail, which the sender gets; other failures are recorded."""
+    """Store an upload. The sender gets an ArchiveError if it is not mail. Other failures are recorded."""
     started = clients.runtime.now()
     with (
         span("upload", attributes={"pipeline.source": upload.source}),
@@ -56,7 +56,7 @@ async def take_upload(
         except GaveUpError as error:
             if isinstance(error.__cause__, (ArchiveError, SourceRemovedError, ArchiveRemovedError)):
                 raise error.__cause__ from None
-            if error.reason == NO_TIME:  # the sender sees the error, and has the file
+            if error.reason == NO_TIME:  # The sender sees the error, and still has the file.
                 raise
             await record_ingestion_failure(error, incoming.origin, clients)
             raise
@@ -76,7 +76,7 @@ async def _store(
             failure = classify(error)
             if not (failure.is_outage and is_request()):
                 raise
-            # A request that waits fails at once, instead of after all retries.
+            # A request that waits fails immediately, not after all retries.
             raise GaveUpError(NO_TIME, 1, failure) from error
 
     backoff = RetryPolicy.of_events(clients.settings).transient
@@ -85,7 +85,7 @@ async def _store(
 
 
 async def note_on_source(name: str, clients: Clients) -> str | None:
-    """What to do where no source has this name: without its roles most decisions are not recognized."""
+    """Return advice if no source has this name, because decisions are recognized by the roles of a source."""
     if await clients.store.find(Source, name, Session()) is not None:
         return None
     return (
@@ -96,14 +96,14 @@ async def note_on_source(name: str, clients: Clients) -> str | None:
 
 
 async def take_joined(operation: Operation, upload: JoinedUpload, clients: Clients) -> FetchedArchive:
-    """Store it as an archive. Its own blob is deleted when the operation has ended."""
+    """Store a joined upload as an archive. The caller deletes the blob of the upload."""
     with (
         tempfile.TemporaryDirectory(prefix="upload-") as folder,
         Spool(Path(folder) / "upload", clients.settings.ARCHIVE_MAX_BYTES) as spool,
     ):
         async for piece in clients.blobs.read(ARCHIVES_CONTAINER, upload.path):
             spool.write(piece)
-        if spool.size != upload.size:  # its address can be written to until it expires
+        if spool.size != upload.size:  # The upload address stays writable until it expires.
             raise ArchiveChangedError(f"the file has {spool.size} bytes, and {upload.size} were sent")
         incoming = _incoming(spool, upload.filename, operation.source, operation.created_at)
         stored = await _store(incoming, clients)
@@ -115,11 +115,11 @@ async def take_joined(operation: Operation, upload: JoinedUpload, clients: Clien
 log = logging.getLogger(__name__)
 PART_BYTES = 8 * 1024 * 1024
 FOLDER = "incoming"
-ADDRESS_VALID = timedelta(minutes=30)  # a longer upload asks for another
+ADDRESS_VALID = timedelta(minutes=30)  # A longer upload requests another address.
 
 
 class WrongPartError(PermanentError):
-    """The part is not one of the file, or parts are missing."""
+    """The part does not belong to the file, or parts are missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class PartedUpload:
     source: str
     filename: str
     size: int
-    modified: int  # milliseconds, from the browser
+    modified: int  # Milliseconds, from the browser.
 
     @property
     def path(self) -> str:
@@ -142,7 +142,6 @@ class PartedUpload:
 
 
 async def parts_here(clients: Clients, upload: PartedUpload) -> list[int]:
-    """Which parts need not be sent again."""
     check_size(upload.size, clients.settings.ARCHIVE_MAX_BYTES)
     staged = await clients.blobs.staged_parts(ARCHIVES_CONTAINER, upload.path)
     return sorted(
@@ -151,7 +150,7 @@ async def parts_here(clients: Clients, upload: PartedUpload) -> list[int]:
 
 
 async def direct_address(clients: Clients, upload: PartedUpload) -> str | None:
-    """An address in Blob storage for the parts; None where that is off, or nothing can be signed."""
+    """Return an upload address in Blob storage, or None if that is switched off or signing fails."""
     if not clients.settings.DIRECT_UPLOADS:
         return None
     now = clients.runtime.now()
@@ -159,7 +158,7 @@ async def direct_address(clients: Clients, upload: PartedUpload) -> str | None:
         return await clients.blobs.upload_address(
             ARCHIVES_CONTAINER, upload.path, since=now, until=now + ADDRESS_VALID
         )
-    except SDK_ERRORS:  # the parts come through the app then
+    except SDK_ERRORS:  # The browser then sends the parts through the app.
         log.warning("no upload address could be signed: has the app the role to delegate?", exc_info=True)
         return None
 
@@ -179,7 +178,7 @@ async def request_operation(operation: Operation, clients: Clients, session: Ses
 
 
 async def join_and_request(clients: Clients, upload: PartedUpload, requested_by: str) -> str:
-    """Put the parts together and request to store the file. Return the operation's id."""
+    """Join the parts and request an operation that stores the file. Return the operation's id."""
     missing = upload.count - len(await parts_here(clients, upload))
     if missing:
         raise WrongPartError(f"{missing} of {upload.count} parts are missing: send them, and end it again")

@@ -1,4 +1,4 @@
-"""Reading zip: stored and deflated members only, whose unpacking the standard library bounds."""
+"""Read zip archives. Only stored and deflated members are supported, because zlib limits their output."""
 
 import io
 import zipfile
@@ -22,7 +22,7 @@ _DAMAGED = (zipfile.BadZipFile, OSError, NotImplementedError, ValueError)
 
 
 class _CautiousFile(io.BufferedReader):
-    """zipfile reads the whole directory at once, however large it says it is. Here that read has a bound."""
+    """A file with a limit for one read, because zipfile reads the whole declared directory at once."""
 
     def __init__(self, file: io.BufferedReader, largest_read: int) -> None:
         super().__init__(file)

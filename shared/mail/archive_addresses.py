@@ -1,4 +1,4 @@
-"""Where a list's own archive has a mail: an address made of a template that the source names.
+"""The address of a mail in the list's own archive, from a template that the source defines.
 
 lore.kernel.org, public-inbox  https://lore.kernel.org/git/{message_id}/
 mailarchive.ietf.org           https://mailarchive.ietf.org/arch/msg/{list}/{ietf_hash}/
@@ -21,7 +21,7 @@ _BY_DATE = frozenset({"year", "month", "month_name"})
 
 
 class TemplateFaultError(ValueError):
-    """The template cannot be used; the message says why."""
+    """The template cannot be used. The message gives the reason."""
 
 
 def check_template(template: str) -> None:
@@ -39,7 +39,7 @@ def check_template(template: str) -> None:
 
 
 def archive_address(template: str, *, message_id: str, source: str, date: datetime | None) -> str | None:
-    """The mail's address; None where the template needs a date, and the mail has none."""
+    """Return the mail's address, or None if the template needs a date and the mail has none."""
     if date is None and _BY_DATE & set(_names(template)):
         return None
     bare = bare_message_id(message_id)
@@ -56,7 +56,7 @@ def archive_address(template: str, *, message_id: str, source: str, date: dateti
 
 
 def bare_message_id(message_id: str) -> str:
-    """Without the angle brackets, which are not part of it (RFC 5322)."""
+    """Return the id without its angle brackets."""
     return message_id.strip().removeprefix("<").removesuffix(">")
 
 
@@ -68,7 +68,7 @@ def _names(template: str) -> list[str]:
     try:
         parts = list(Formatter().parse(template))
     except ValueError:
-        raise TemplateFaultError("has a brace without its partner") from None
+        raise TemplateFaultError("has an unmatched brace") from None
     if any(spec or conversion for _, _, spec, conversion in parts):
         raise TemplateFaultError("a placeholder is a name in braces, and nothing else")
     return [name for _, name, _, _ in parts if name is not None]

@@ -1,6 +1,6 @@
-"""Whether a mail's sender is who its From field says, by the results of the server that the source trusts.
+"""Check whether the From field is authentic, by the results of the server that the source trusts (RFC 8601).
 
-The grammar is that of RFC 8601. Anybody can write such a field, so only the first one of that server counts.
+Any sender can write such a field, so only the first field of that server counts.
 """
 
 import re
@@ -14,10 +14,10 @@ from shared.core.lazy_import import lazy
 if TYPE_CHECKING:
     import authres
 else:
-    authres = lazy("authres")  # few sources name a server, and the others need no parser
+    authres = lazy("authres")  # Few sources name a server, and the others need no parser.
 
 MAX_RESULTS = 4_000
-"""Characters of a field that are kept. In a longer one something may have been cut off: it shows nothing."""
+"""The characters of a field that are kept. A longer field is ignored, because it may be incomplete."""
 _QUOTED_SERVER = re.compile(r'\s*"([^"\\\s]{1,200})"')
 _SERVER = re.compile(r"[\s;(]")
 
@@ -32,11 +32,11 @@ class _Result(NamedTuple):
     method: str
     result: str
     domains: tuple[str, ...]
-    """Whose mail it vouches for: of the signature, the envelope or the From field."""
+    """The domains that the result is about: of the signature, the envelope or the From field."""
 
 
 def check_sender(trace: Mapping[str, Sequence[str]], authserv_id: str, address: str) -> SenderCheck:
-    """By DMARC; without it by DKIM and SPF for the domain of the From address. No result: unknown."""
+    """Return the check by DMARC, else by DKIM and SPF for the domain of the address. No result is unknown."""
     wanted = authserv_id.strip().lower()
     fields = trace.get("authentication-results", ()) if wanted else ()
     own = next((field for field in map(_plain, fields) if _server(field) == wanted), "")
@@ -45,7 +45,7 @@ def check_sender(trace: Mapping[str, Sequence[str]], authserv_id: str, address: 
 
 
 def _plain(field: str) -> str:
-    """In one line, with a server's name that is quoted as a token."""
+    """Return the field on one line. A quoted server name is written as a token."""
     return _QUOTED_SERVER.sub(r"\1", " ".join(field.split()), count=1)
 
 
@@ -62,7 +62,7 @@ def _verdict(results: tuple[_Result, ...], domain: str) -> SenderCheck:
         return SenderCheck.PASSED if same else SenderCheck.UNKNOWN
     signed = [result for result in results if result.method == "dkim"]
     sent = [result for result in results if result.method == "spf"]
-    # A signature of the domain that does not hold shows a changed or forged mail, whoever else signs it.
+    # A failed signature of the domain shows a changed or forged mail, whatever other signatures it has.
     if any(result.result == "fail" and _is_of(result, domain, unnamed=True) for result in signed):
         return SenderCheck.FAILED
     if any(result.result == "pass" and _is_of(result, domain) for result in (*signed, *sent)):
@@ -72,7 +72,7 @@ def _verdict(results: tuple[_Result, ...], domain: str) -> SenderCheck:
 
 
 def _is_of(result: _Result, domain: str, *, unnamed: bool = False) -> bool:
-    """Whether the result is for the From address's domain: the same, or one within the other."""
+    """Return whether the result is for the domain of the From address, a parent or a subdomain of it."""
     if not result.domains:
         return unnamed
     return any(_are_aligned(domain, named) for named in result.domains)
@@ -88,14 +88,14 @@ _PROPERTIES = {"dkim": {"d", "i"}, "spf": {"mailfrom"}, "dmarc": {"from"}}
 
 @lru_cache(maxsize=256)
 def _results(field: str) -> tuple[_Result, ...]:
-    """The results in a field; none where it is no such field."""
+    """Return the results of a field, or none if the field is malformed."""
     if len(field) >= MAX_RESULTS:
         return ()
     try:
         header = authres.AuthenticationResultsHeader.parse(f"Authentication-Results: {field}")
     except authres.AuthResError:
         return ()
-    except (SyntaxError, ValueError):  # the parser's own word for a field that is against the grammar
+    except (SyntaxError, ValueError):  # The parser raises these for a malformed field.
         return ()
     return tuple(
         _Result(found.method.lower(), found.result.lower(), _domains(found))
@@ -106,5 +106,5 @@ def _results(field: str) -> tuple[_Result, ...]:
 
 def _domains(found: Any) -> tuple[str, ...]:
     wanted = _PROPERTIES.get(found.method.lower(), ())
-    named = [one.value for one in found.properties if one.name.lower() in wanted and one.value]
+    named = [field.value for field in found.properties if field.name.lower() in wanted and field.value]
     return tuple(dict.fromkeys(value.rpartition("@")[2].lower().rstrip(".") for value in named))

@@ -1,4 +1,4 @@
-"""Bytes to storable text, whatever the declared charset is worth, and encoded words of headers (RFC 2047)."""
+"""Decode bytes of a correct, wrong or missing charset to storable text, and encoded words (RFC 2047)."""
 
 import base64
 import binascii
@@ -12,7 +12,7 @@ from shared.core.lazy_import import lazy
 if TYPE_CHECKING:
     import chardet
 else:
-    chardet = lazy("chardet")  # a reader process starts sooner, and most mail says what it is in
+    chardet = lazy("chardet")  # A reader process starts sooner, and most mail declares its charset.
 
 _ALIASES = {
     alias: codec
@@ -33,16 +33,16 @@ _ALIASES = {
     }.items()
     for alias in aliases.split()
 }
-# Codecs that transform rather than decode, or whose cost grows with the square of the input.
+# Codecs that transform instead of decode, or that need quadratic time.
 _REFUSED = frozenset({"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "mbcs", "oem"})
 _DETECT_BYTES = 20_000
 _UNENCODABLE = re.compile("[\x00\ud800-\udfff]")
-# What mail without a (known) charset was written in, in practice. Fewer candidates make fewer mistakes.
+# The charsets that mail without a known charset uses in practice. Fewer candidates make fewer mistakes.
 _PLAUSIBLE = (
     *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "iso-8859-2", "koi8-r"),
     *("cp932", "euc-jp", "gb18030", "big5", "cp949", "tis-620"),
 )
-# Short western texts fit several code pages almost equally well: another one must be clearly more likely.
+# Short western texts fit several code pages. Another code page must be clearly more likely.
 _WESTERN = "cp1252"
 _CLEARLY = 2
 _SINGLE_BYTE = re.compile(r"ascii|us-ascii|cp\d+|iso8859|koi8|mac-|mac_|tis", re.IGNORECASE)
@@ -50,7 +50,7 @@ _SINGLE_BYTE = re.compile(r"ascii|us-ascii|cp\d+|iso8859|koi8|mac-|mac_|tis", re
 
 @lru_cache(maxsize=512)
 def _codec(charset: str) -> str | None:
-    """The name of Python's codec for a charset, if it is one that decodes text."""
+    """Return the name of Python's codec for a charset, or None if it does not decode text."""
     name = charset.strip().strip("'\"").lower()
     name = _ALIASES.get(name, name)
     try:
@@ -65,7 +65,7 @@ def _codec(charset: str) -> str | None:
 
 
 def decode(data: bytes, charset: str = "") -> tuple[str, str]:
-    """The text and, where the declared charset did not hold, a warning (else an empty string)."""
+    """Return the text, and a warning if the declared charset was wrong (else an empty string)."""
     if data.isascii() and b"\x1b" not in data and not _is_wide(charset):
         return printable(data.decode("ascii")), ""
     codec = _codec(charset) if charset else None
@@ -81,13 +81,13 @@ def decode(data: bytes, charset: str = "") -> tuple[str, str]:
 
 @lru_cache(maxsize=512)
 def _is_wide(charset: str) -> bool:
-    """Whether ASCII bytes may mean something else than ASCII text in this charset."""
+    """Return whether ASCII bytes can mean other characters than ASCII in this charset."""
     codec = _codec(charset) or ""
     return codec.startswith(("utf-16", "utf-32", "utf-7", "hz", "iso2022"))
 
 
 def _as_utf8(data: bytes) -> str | None:
-    """Eight-bit text that is valid UTF-8 is UTF-8: in any other charset that hardly happens by chance."""
+    """Return the text if the bytes are valid UTF-8, which text in another charset hardly ever is."""
     try:
         return printable(data.decode("utf-8"))
     except UnicodeDecodeError:
@@ -95,12 +95,12 @@ def _as_utf8(data: bytes) -> str | None:
 
 
 def _damaged(data: bytes, codec: str) -> str:
-    """Text that breaks its charset: in another one if that fits, else with marks for the losses."""
+    """Decode text that is invalid in its charset: in another that fits, or with replacement characters."""
     if _SINGLE_BYTE.match(codec):
         return _detected(data) if codec in {"ascii", "us-ascii"} else printable(data.decode("latin-1"))
     text = data.decode(codec, errors="replace")
     if codec == "utf-8" and text.replace("\ufffd", "").isascii():
-        # Not one character of it was valid beyond ASCII: it is no UTF-8 at all.
+        # No character beyond ASCII was valid, so the text is not UTF-8.
         return _detected(data)
     return printable(text)
 
@@ -122,19 +122,19 @@ def _detected(data: bytes) -> str:
 
 
 def printable(text: str) -> str:
-    """The text without what no document store takes: NULs and halves of surrogate pairs."""
+    """Return the text without NULs and lone surrogates, which document stores reject."""
     if text.isascii() and "\x00" not in text:
         return text
     return _UNENCODABLE.sub("\ufffd", text) if _UNENCODABLE.search(text) else text
 
 
-# Bounded, so that a header full of beginnings cannot cost the square of its length.
+# Limited lengths, so that a header with many beginnings does not take quadratic time.
 _WORD = re.compile(r"=\?([\w.:+-]{1,60})(?:\*[\w-]{0,20})?\?([bBqQ])\?([^\n]{0,2000}?)\?=", re.ASCII)
 _BETWEEN = re.compile(r"\s*")
 
 
 def decode_words(value: str) -> str:
-    """A header's text with its encoded words decoded; what is no encoded word stays as it is."""
+    """Decode the encoded words in a header's text. Other text is unchanged."""
     if "=?" not in value:
         return value
     out: list[str] = []
@@ -143,7 +143,7 @@ def decode_words(value: str) -> str:
     for match in _WORD.finditer(value):
         gap = value[end : match.start()]
         adjacent = end > 0 and _BETWEEN.fullmatch(gap)
-        # A character may be cut in two by the word's end, so bytes of one charset are joined first.
+        # A character may be split between two words, so the bytes of words in one charset are joined first.
         if not (adjacent and match[1].lower() == charset):
             out.append(_flush(pending, charset))
             charset, pending = match[1].lower(), b""

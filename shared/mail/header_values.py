@@ -1,4 +1,4 @@
-"""Values of header fields: lists of addresses and dates, as real mailers and archivers write them."""
+"""Parse address lists and dates in header fields, as real mailers and archivers write them."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from functools import lru_cache
 from shared.mail.charsets import decode_words, printable
 from shared.mail.models import ParsedAddress
 
-# The common case: one plain name, one address, nothing to decode.
+# The common case: a plain name and an address, with nothing to decode.
 _PLAIN = re.compile(r"""\s*(?!['\s])([^<>()"@,:;=\\]*?)\s*<([^\s<>()"@,:;=\\]+)@([^\s<>()"@,:;=\\]+)>\s*""")
 _BARE = re.compile(r"""\s*([^\s<>()"@,:;=\\]+)@([^\s<>()"@,:;=\\]+)\s*""")
 _AT = re.compile(r"(?:\s+at\s+|\s*[\[({]\s*at\s*[\])}]\s*)", re.IGNORECASE)
@@ -23,8 +23,8 @@ _MAX_CACHED = 500
 
 
 def parse_addresses(value: str, limit: int = 1000) -> list[ParsedAddress]:
-    """The addresses of a From, To or Cc field, unfolded but still encoded."""
-    # A long one without its runs of spaces: patterns would look for a run's end from each of its spaces.
+    """Return the addresses of a From, To or Cc field, which is unfolded but still encoded."""
+    # Long runs of spaces are removed from a long value, because patterns would search from each space.
     found = _cached(value) if len(value) <= _MAX_CACHED else _parse(" ".join(value[:_MAX_VALUE].split()))
     return list(found[:limit])
 
@@ -36,10 +36,10 @@ def _parse(value: str) -> tuple[ParsedAddress, ...]:
         return (ParsedAddress("", f"{simple[1]}@{simple[2].lower()}"),)
     pieces = _with_comma_names(_split(value))
     if len(pieces) == 1:
-        found = [_one(pieces[0])]
+        found = [_parse_one(pieces[0])]
     else:
-        short = (_cached(piece) if len(piece) <= _MAX_CACHED else (_one(piece),) for piece in pieces)
-        found = [address for some in short for address in some]
+        short = (_cached(piece) if len(piece) <= _MAX_CACHED else (_parse_one(piece),) for piece in pieces)
+        found = [address for group in short for address in group]
     return tuple(address for address in found if address.name or address.email)
 
 
@@ -47,7 +47,7 @@ _cached = lru_cache(maxsize=4096)(_parse)
 
 
 def _split(value: str) -> list[str]:
-    """Cut at commas and semicolons outside quotes, comments and angle brackets; groups are opened."""
+    """Split at commas and semicolons outside of quotes, comments and angle brackets. Unpack groups."""
     pieces: list[str] = []
     start = depth = 0
     quoted = angle = False
@@ -76,7 +76,7 @@ _DELIMITER = re.compile(r'\\.|["()<>,;:]')
 
 
 def _with_comma_names(pieces: list[str]) -> list[str]:
-    """`Smith, John <js@x.org>` is one person whose mailer forgot the quotes."""
+    """Join `Smith, John <js@x.org>`, one person whose mailer omitted the quotes."""
     joined: list[str] = []
     for piece in pieces:
         first, angle, rest = piece.partition("<")
@@ -87,7 +87,7 @@ def _with_comma_names(pieces: list[str]) -> list[str]:
     return joined
 
 
-def _one(piece: str) -> ParsedAddress:
+def _parse_one(piece: str) -> ParsedAddress:
     rest, comments = _without_comments(piece)
     name, angle, inside = rest.rpartition("<")
     email, leftover = _clean_email(inside.split(">", 1)[0] if angle else rest)
@@ -96,7 +96,7 @@ def _one(piece: str) -> ParsedAddress:
 
 
 def _without_comments(piece: str) -> tuple[str, list[str]]:
-    """The text outside of parentheses, and the comments. `(at)` is an obfuscated at sign, no comment."""
+    """Return the text without comments, and the comments. `(at)` is an obfuscated at sign, not a comment."""
     if "(" not in piece:
         return piece, []
     piece = re.sub(r"\(\s*(at|dot)\s*\)", r"[\1]", piece, flags=re.IGNORECASE)
@@ -131,7 +131,7 @@ def _clean_name(text: str) -> str:
 
 
 def _clean_email(text: str) -> tuple[str, str]:
-    """The address, and what stood there instead if it is none."""
+    """Return the address, or an empty address and the text if it is not an address."""
     text = text.strip().strip("'\"")
     if "dot" in text.lower():
         text = _DOT.sub(".", text)
@@ -158,12 +158,12 @@ _ZONES = {
     "mst": -420, "mdt": -360, "pst": -480, "pdt": -420, "akst": -540, "akdt": -480, "hst": -600,
 }  # fmt: skip
 _CLOCK = r"(?P<hour>\d{1,2})[:.](?P<minute>\d\d)(?:[:.](?P<second>\d\d)(?:[.,]\d+)?)?"
-# What nearly all mail has: Fri, 8 Dec 2023 15:19:20 -0800
+# The usual form: Fri, 8 Dec 2023 15:19:20 -0800
 _STANDARD = re.compile(
     r"(?:[A-Z][a-z]{2}, {1,2})?(\d{1,2}) ([A-Z][a-z]{2}) ((?:19|20)\d\d) "
     r"(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)(?!\d)"
 )
-# The same with two-digit years, names of zones, other languages, no seconds
+# The same with two-digit years, zone names, other languages, or no seconds
 _DAY_FIRST = re.compile(
     r"(?:[^\W\d]+\.?,?\s*)?(?P<day>\d{1,2})[\s-]+(?P<month>[^\W\d]{3,9})\.?,?[\s-]+"
     r"(?P<any_year>\d{2,4}),?\s+" + _CLOCK + r"\s*(?P<half>[AaPp][Mm])?"
@@ -186,7 +186,7 @@ _DAY_ONLY = re.compile(
 )
 _EARLIEST = datetime(1975, 1, 1, tzinfo=UTC)
 _LATEST = datetime(2038, 1, 1, tzinfo=UTC)
-"""Outside of these no list has mail: there was none, or clocks of 32 bits have ended."""
+"""Dates outside of this range are wrong: no list existed, or a 32-bit clock overflowed."""
 _LONGEST_WAY, CLOCK_SKEW = timedelta(days=3_650), timedelta(days=2)
 _CENTURY, _PIVOT, _TWO_DIGITS = 100, 70, 1000
 _MAX_OFFSET = 16 * 60
@@ -196,10 +196,10 @@ _NOON, _LEAP_SECOND = 12, 60
 
 
 def best_date(declared: str, received: Iterable[str], envelope: str) -> tuple[datetime | None, str]:
-    """The date and a warning: from Date, else the oldest Received that makes sense, else the From line.
+    """Return the date and a warning: from Date, else the oldest plausible Received, else the From line.
 
-    A sender writes the Date, and the list's own server the last Received field: what is far from that is no
-    date that the mail can have.
+    The sender writes Date, and the list's server writes the last Received field. A Date far from that is
+    wrong.
     """
     date = parse_date(declared) if declared else None
     hops = [found for hop in received if (found := parse_date(hop.rpartition(";")[2]))]
@@ -209,7 +209,7 @@ def best_date(declared: str, received: Iterable[str], envelope: str) -> tuple[da
     hops = [hop for hop in hops if hop >= hops[0] - _LONGEST_WAY]
     if hops:
         return min(hops), f"{problem}:from-received"
-    words = envelope.split()  # the date comes after an address that may have any number of words
+    words = envelope.split()  # The date follows an address of any number of words.
     for start in range(1, min(len(words), 8)):
         if (found := parse_date(" ".join(words[start:]))) is not None:
             return found, f"{problem}:from-envelope"
@@ -217,7 +217,7 @@ def best_date(declared: str, received: Iterable[str], envelope: str) -> tuple[da
 
 
 def parse_date(text: str) -> datetime | None:
-    """A date in UTC, or None where there is none that a mail can have."""
+    """Return the date in UTC, or None if there is no plausible date."""
     if (match := _STANDARD.match(text)) and (month := _MONTHS.get(match[2].lower())):
         day, _, year, hour, minute, second, sign, zone_hour, zone_minute = match.groups()
         try:
@@ -250,12 +250,12 @@ def _build(given: Mapping[str, str | None]) -> datetime:
     hour, half = int(given.get("hour") or 0), given.get("half")
     if half:
         hour = hour % _NOON + (_NOON if half.lower() == "pm" else 0)
-    # A leap second, and nothing else, may be 60.
+    # Only a leap second is 60.
     second = int(given.get("second") or 0)
     second -= second == _LEAP_SECOND
     zone = given.get("zone") or given.get("late_zone")
     offset = timezone(timedelta(minutes=_offset(zone))) if zone else UTC
-    # A name that no month has is a KeyError.
+    # An unknown month raises KeyError.
     names = (month[:length].lower() for length in (3, 4, 5))
     number = int(month) if month.isdecimal() else _MONTHS[next(filter(_MONTHS.get, names), month)]
     minute = int(given.get("minute") or 0)
@@ -267,7 +267,7 @@ def _offset(zone: str) -> int:
         return _ZONES.get(zone.lower(), 0)
     digits = zone[1:].replace(":", "").strip().rjust(4, "0")
     minutes = int(digits[:2]) * 60 + int(digits[2:])
-    # An offset that no place on earth has says nothing about the time.
+    # An offset that no place on earth has is ignored.
     return 0 if minutes > _MAX_OFFSET else (-minutes if zone[0] == "-" else minutes)
 
 
@@ -277,5 +277,5 @@ def _year(text: str) -> int:
         raise ValueError(f"no mail is of the year {text}")
     if year < _CENTURY:
         return year + (2000 if year < _PIVOT else 1900)
-    # 100 and up: a year that a broken clock counted from 1900.
+    # A year of 100 or more comes from a broken clock that counts from 1900.
     return year + 1900 if year < _TWO_DIGITS else year

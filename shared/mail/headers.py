@@ -1,4 +1,4 @@
-"""The header block of a message or a part: fields, parameters, message ids."""
+"""The header block of a message or a part: fields, parameters and message ids."""
 
 import re
 from collections.abc import Collection
@@ -20,8 +20,8 @@ _SPACE = re.compile(r"\s+")
 _COMMENT_OR_QUOTED = re.compile(r'\([^()]*\)|"[^"]*"')
 _CONTINUED = re.compile(r"^(.+?)\*(\d{1,3})?(\*)?$")
 TRACE_FIELDS = ("received", "authentication-results", "arc-authentication-results", "dkim-signature")
-"""The way a mail came, and who vouches for its sender: kept apart from what a reader asks for."""
-# Bulky, and nothing that anybody asks for: the original bytes have it.
+"""The transport and authentication fields, which are kept apart from the other headers."""
+# Large fields that no code reads. The original bytes have them.
 _BULK_FIELDS = frozenset(
     {"arc-seal", "arc-message-signature", "received-spf",
      "domainkey-signature", "x-google-dkim-signature", "x-gm-message-state", "x-received",
@@ -39,11 +39,11 @@ _MAX_ID = 900
 _MAX_PARAMETERS = 8000
 
 Headers = dict[str, list[str]]
-"""Lower-case names to values, in order; folded (see `unfold`) and still encoded."""
+"""Lower-case names to values, in order. The values are folded (see `unfold`) and still encoded."""
 
 
 def read_headers(data: bytes, header_limit: int) -> tuple[Headers, bytes, list[str]]:
-    """The fields, the body, which begins with what cannot be a header, and warnings."""
+    """Return the fields, the body (from the first text that is not a header) and warnings."""
     if data.startswith(b"\n"):
         return {}, data[1:], []
     end = data.find(b"\n\n")
@@ -53,7 +53,7 @@ def read_headers(data: bytes, header_limit: int) -> tuple[Headers, bytes, list[s
 
 
 def _parse_headers(block: bytes) -> tuple[Headers, str, list[str]]:
-    """The fields, the text from the first line on that cannot be a header, and warnings."""
+    """Return the fields, the text from the first line that cannot be a header, and warnings."""
     warnings: list[str] = []
     try:
         text = block.decode("utf-8")
@@ -78,14 +78,14 @@ def _parse_headers(block: bytes) -> tuple[Headers, str, list[str]]:
 
 
 _BULK = ":"
-"""In place of a name, for a field that is not kept."""
+"""The name of fields that are not kept."""
 _names: dict[str, str] = {}
-"""Names as they are written, to lower case: there are few, and each is read millions of times."""
+"""Header names to lower case. There are few names, and each is looked up millions of times."""
 _MAX_NAMES = 4096
 
 
 def _field_name(raw: str) -> str:
-    """A field's name in lower case: `_BULK` for what is not kept, nothing for what cannot be a name."""
+    """Return the name in lower case, `_BULK` for a field that is not kept, or "" if it is not a name."""
     if len(raw) > _MAX_NAME or not _NAME.match(raw):
         return ""
     name = raw.rstrip().lower()
@@ -95,7 +95,7 @@ def _field_name(raw: str) -> str:
 
 
 def _may_be_skipped(lines: list[str], number: int) -> bool:
-    """Whether a line that is no header is damage in the block rather than the body's beginning."""
+    """Return whether a line that is not a header is damage in the block, and not the start of the body."""
     line = lines[number]
     if not line.strip() or line.startswith((">From ", "From ")):
         return True
@@ -107,13 +107,13 @@ def unfold(value: str) -> str:
 
 
 def text_of(headers: Headers, name: str) -> str:
-    """The decoded text of a header's first field, with white space runs as one space."""
+    """Return the decoded text of the first such field, with single spaces."""
     values = headers.get(name)
     return charsets.printable(" ".join(decode_words(unfold(values[0])).split())) if values else ""
 
 
 def ids_in(value: str, limit: int) -> list[str]:
-    """The message ids of References, each once. Of more than `limit` the root and the nearest are kept."""
+    """Return the distinct message ids of References. Beyond `limit`, keep the root and the nearest ids."""
     found = _PLAIN_ID.findall(value)
     if len(found) != value.count("<") or not found:
         found = [_clean_id(inner) for inner in _ID.findall(value)]
@@ -129,7 +129,7 @@ def _clean_id(inner: str) -> str:
 
 
 def one_id(value: str) -> str | None:
-    """The id of a Message-ID field, with its brackets even if the field had none."""
+    """Return the id of a Message-ID field, with brackets even if the field has none."""
     ids = ids_in(value, 10)
     if ids:
         return ids[0]
@@ -138,16 +138,16 @@ def one_id(value: str) -> str | None:
 
 
 def parent_ids(value: str, addresses: Collection[str]) -> list[str]:
-    """The ids of an In-Reply-To, which in old mail is prose with an id, a date and addresses in it."""
+    """Return the ids of In-Reply-To, which in old mail is prose with an id, a date and addresses."""
     if _PLAIN_ID.fullmatch(value) and value[1:-1].lower() not in addresses:
         return [value]
     plain = _COMMENT_OR_QUOTED.sub(" ", value) if "(" in value or '"' in value else value
-    ids = [one for one in ids_in(plain, 10) if one.strip("<>").lower() not in addresses]
+    ids = [id_ for id_ in ids_in(plain, 10) if id_.strip("<>").lower() not in addresses]
     return ids[-1:] if len(ids) > 1 and _ID.sub("", plain).strip(" ,;\n\t") else ids
 
 
 def parameters(value: str) -> tuple[str, dict[str, str]]:
-    """A structured header's main value, in lower case, and its parameters (RFC 2045 and 2231)."""
+    """Return the main value of a structured header in lower case, and its parameters (RFC 2045 and 2231)."""
     return _parameters(value[:_MAX_PARAMETERS])
 
 

@@ -1,4 +1,4 @@
-"""HTML mail to text that keeps its structure: paragraphs, lists, tables, quotes, preformatted text, links."""
+"""Convert HTML mail to text: paragraphs, lists, tables, quotes, preformatted text and links."""
 
 import re
 from collections import Counter
@@ -13,7 +13,7 @@ from shared.mail.html_visibility import Visibility
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,20})([^<>]*)>")
 _SPACES = re.compile(r"[ \t\r\n\f\xa0\u200b]+")
 _BLANK_LINES = re.compile(r"\n{3,}")
-_WORDS = re.compile(r"(?:\b[^\W\d_]{1,40}[\s,;:']{1,3}){2}[^\W\d_]")  # bounded: comments are hostile
+_WORDS = re.compile(r"(?:\b[^\W\d_]{1,40}[\s,;:']{1,3}){2}[^\W\d_]")  # Bounded, because comments are hostile.
 _LEFT_BY_PROGRAMS = re.compile(r"\s*(?:\[|/?\*|<|converted from\b|begin\b|end\b|start\b)", re.IGNORECASE)
 _NO_TEXT = frozenset(
     {"-comment", "-document", "-doctype", "head", "script", "style", "title", "svg", "xml"}
@@ -24,7 +24,7 @@ _PARAGRAPHS = frozenset(
 _LINES = frozenset(
     {"div", "tr", "li", "dt", "dd", "section", "article", "address", "center", "form", "body", "html"}
 )
-# Void elements, and those that the next one of their kind closes: they do not nest by themselves.
+# Void elements, and elements that the next one of their kind closes. They do not nest.
 _NOT_NESTED = frozenset(
     {"br", "hr", "img", "input", "link", "meta", "col", "area", "base", "wbr", "source", "p", "li", "dt",
      "dd", "td", "th", "tr", "tbody", "thead", "tfoot", "colgroup", "option", "html", "head", "body"}
@@ -33,7 +33,7 @@ _UNSHOWN = frozenset(
     {"iframe", "object", "audio", "video", "canvas", "dialog", "datalist", "noframes", "noembed", "applet",
      "template", "noscript"}
 )  # fmt: skip
-"""Text in them stands for what is not shown, or is shown only when somebody asks for it."""
+"""Elements whose text replaces hidden content, or is visible only on request."""
 _EMBEDDED = re.compile(r"""=\s?(?:"data:[^"<>]{200,}"|'data:[^'<>]{200,}')""")
 _MAY_HIDE = re.compile(r"style|hidden|class\s*=|colou?r|popover", re.IGNORECASE)
 _MAX_HIDDEN = 20_000
@@ -45,7 +45,7 @@ _MAX_TAG_LENGTH = 20_000
 class HtmlText(NamedTuple):
     text: str
     hidden: str = ""
-    """What a reader of the mail may not see; it is not in `text`."""
+    """Text that a reader of the mail cannot see. It is not in `text`."""
 
 
 def html_to_text(html: str) -> HtmlText:
@@ -70,8 +70,6 @@ def html_to_text(html: str) -> HtmlText:
 
 
 class _HiddenText:
-    """Collects what is hidden, up to a bound."""
-
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self._size = 0
@@ -88,7 +86,7 @@ class _HiddenText:
 
 
 def _is_too_deep(html: str) -> bool:
-    """Whether tags are nested, or loaded with attributes, so much that Lexbor would take quadratic time."""
+    """Return whether deep tags or many attributes would make Lexbor take quadratic time."""
     if html.count("<") <= _MAX_DEPTH and len(html) <= _MAX_TAG_LENGTH:
         return False
     unclosed: Counter[str] = Counter()
@@ -99,13 +97,13 @@ def _is_too_deep(html: str) -> bool:
         name = raw_name.lower()
         if name in _NOT_NESTED:
             continue
-        # A closing tag closes only what was opened under its name: others leave the depth as it is.
+        # A closing tag closes only an open element of its name. Other closing tags do not change the depth.
         step = 1 if not closing else -1 if unclosed[name] else 0
         unclosed[name] += step
         depth += step
         if depth > _MAX_DEPTH:
             return True
-    # What has no end, or a "<" inside, is no tag for the pattern above, but may be one for Lexbor.
+    # Lexbor may accept a tag without an end, or with a "<" inside, that the pattern above does not match.
     return any(len(piece) > _MAX_TAG_LENGTH for piece in html.split(">"))
 
 
@@ -118,7 +116,7 @@ def _text_without_tags(html: str) -> str:
 
 
 def _walk(tree: LexborHTMLParser) -> Iterator[tuple[LexborNode, str, str]]:
-    """Every text and element, and whether it opens, closes or is hidden. Depth is hostile: no recursion."""
+    """Yield every text and element, and whether it opens, closes or is hidden, without recursion."""
     node = tree.root
     opened: list[str] = []
     while node is not None:
@@ -126,7 +124,7 @@ def _walk(tree: LexborHTMLParser) -> Iterator[tuple[LexborNode, str, str]]:
         if tag == "-text":
             yield node, tag, "text"
         elif tag == "-comment":
-            remark = node.comment_content or ""  # words; not a condition or a mark that mail programs leave
+            remark = node.comment_content or ""  # Words, not a condition or a mark of a mail program.
             if _WORDS.search(remark) and not _LEFT_BY_PROGRAMS.match(remark):
                 yield node, tag, "hidden"
         elif tag in _UNSHOWN:
@@ -146,7 +144,7 @@ def _walk(tree: LexborHTMLParser) -> Iterator[tuple[LexborNode, str, str]]:
 
 
 class _Writer:
-    """Builds lines; knows how deep in quotes and preformatted text it is."""
+    """Write lines with the current depth of quotes and preformatted text."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -199,9 +197,9 @@ class _Writer:
     def close(self, name: str) -> None:
         if name == "a" and self._links:
             address, start = self._links.pop()
-            shown = "".join(self._line[start:]).strip()
-            says_it = shown.rstrip("/") in address or address.rstrip("/") in shown
-            if address.startswith(("http://", "https://")) and shown and not says_it:
+            label = "".join(self._line[start:]).strip()
+            is_its_address = label.rstrip("/") in address or address.rstrip("/") in label
+            if address.startswith(("http://", "https://")) and label and not is_its_address:
                 self._line.append(f" <{address}>")
         elif name in _PARAGRAPHS:
             self._end_line()

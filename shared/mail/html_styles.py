@@ -1,6 +1,6 @@
-"""Whether a style could hide text: judged by the properties and values that cannot, not by a list of tricks.
+"""Decide whether a style could hide text, by an allowlist of harmless properties and values.
 
-What is not known to be harmless hides. A mail program writes the same few properties over and over.
+Every unknown property or value hides. Mail programs write the same few properties.
 """
 
 import re
@@ -12,22 +12,22 @@ Colour = tuple[int, int, int]
 
 
 class Style(NamedTuple):
-    """What the declarations of an element say of the text in it."""
+    """The effect of an element's declarations on its text."""
 
     hides: bool = False
     colour: Colour | None = None
     background: Colour | None = None
     clips: bool = False
-    """What overflows its box is cut off."""
+    """Overflow of the box is cut off."""
     is_small: bool = False
-    """Its box has a size of its own, which may be less than its text needs."""
+    """The box has its own size, which may be too small for its text."""
     pixels: float | None = None
-    """Of its font."""
+    """The font size."""
     scale: float = 1.0
-    """Of its font, against that of the element around it."""
+    """The font size relative to the parent element."""
 
     def over(self, other: "Style") -> "Style":
-        """Both at once: what hides in either does, and of colors and sizes that of this one counts."""
+        """Combine the styles. What either style hides is hidden, and this style's colors and sizes win."""
         return Style(
             self.hides or other.hides,
             self.colour or other.colour,
@@ -86,12 +86,11 @@ _FONT_SIZE = re.compile(r"(?:^|\s)(\d*\.?\d+)\s*(px|pt|em|rem|%)?(?:/|\s)")
 
 @lru_cache(maxsize=2048)
 def style_of(declarations: str) -> Style:
-    """What a `style` attribute, or a rule's body, says."""
     if not declarations.strip():
         return PLAIN
     text = _COMMENT.sub("", declarations.lower())
     if "\\" in text:
-        return Style(hides=True)  # an escape may spell any property
+        return Style(hides=True)  # An escape may spell any property.
     style = PLAIN
     for found in _DECLARATION.finditer(text):
         name, colon, value = found[1].partition(":")
@@ -128,13 +127,12 @@ def _boxed(name: str, value: str) -> Style:
 
 
 def _is_near(value: str) -> bool:
-    """Whether a shift leaves the text on the page."""
     sizes = [pixels_of(part) for part in value.split() if part not in _DEFAULTS]
     return all(size is not None and -_MOST_SHIFT <= size <= _MOST_SPACE for size in sizes)
 
 
 def _is_apart(value: str) -> bool:
-    """Whether letters or words stand beside each other."""
+    """Return whether letters and words keep a visible distance."""
     size = pixels_of(value)
     return size is not None and -_CLOSEST <= size <= _FARTHEST
 
@@ -150,7 +148,7 @@ def _is_opaque(value: str) -> bool:
 
 
 def pixels_of(value: str) -> float | None:
-    """A length in pixels, as far as it can be told."""
+    """Return a length in pixels, or None if that is unknown."""
     found = _LENGTH.match(value)
     return float(found[1]) * _PIXELS_OF[found[2] or ""] if found else None
 
@@ -173,7 +171,7 @@ def _sized(name: str, value: str) -> Style:
 
 
 def _is_small(name: str, value: str) -> bool:
-    """Whether the box may be less than its text: any height of its own, and a width of less than a word."""
+    """Return whether the box may be too small for its text: any own height, or a width below one word."""
     if value in _DEFAULTS or value in {"100%", "fit-content", "max-content", "min-content"}:
         return False
     size = _LENGTH.match(value)
@@ -192,7 +190,6 @@ def _coloured(_name: str, value: str) -> Style:
 
 
 def _backed(_name: str, value: str) -> Style:
-    """A color can be compared with that of the text; a picture or a gradient cannot."""
     if value in _DEFAULTS or value in {"transparent", "window"}:
         return PLAIN
     if "gradient" in value or "url(" in value or "image" in value or "var(" in value:
@@ -226,7 +223,7 @@ _SHOWS: dict[str, Callable[[str], bool]] = {
     "order": {"0"}.__contains__,
     "content": bool,
 }
-"""What a value must be for the text to be seen."""
+"""The values with which the text stays visible."""
 
 
 _HEX = re.compile(r"#([0-9a-f]{3}|[0-9a-f]{4}|[0-9a-f]{6}|[0-9a-f]{8})\Z")
@@ -239,7 +236,7 @@ _SHORT = 4
 
 
 def colour_of(text: str) -> Colour | None:
-    """The color; None for one that is not known, or that lets shine through what is behind it."""
+    """Return the color, or None if it is unknown or too transparent."""
     text = text.strip()
     if (named := NAMED_COLOURS.get(text)) is not None:
         text = f"#{named}"
@@ -260,13 +257,12 @@ _LEAST_CONTRAST = 1.3
 
 
 def is_readable(colour: Colour, background: Colour) -> bool:
-    """By the contrast ratio of WCAG 2: black on white has 21, and a pale gray footer two."""
+    """Return whether the contrast (WCAG 2) suffices. Black on white has 21, and a pale gray footer 2."""
     light, dark = sorted((_luminance(colour), _luminance(background)), reverse=True)
     return (light + 0.05) / (dark + 0.05) >= _LEAST_CONTRAST
 
 
 def _linear(part: float) -> float:
-    """Of sRGB."""
     return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4  # noqa: PLR2004 -- sRGB's own
 
 

@@ -1,4 +1,4 @@
-"""Follows a walk over a mail's HTML, and tells which text in it a reader of the mail sees."""
+"""Track the styles on a walk over a mail's HTML, to decide which text its reader sees."""
 
 import re
 from collections.abc import Iterator
@@ -24,8 +24,6 @@ _STYLED = "[style], [hidden], [popover], [color], [bgcolor], [background], [text
 
 
 class _Layer(NamedTuple):
-    """What is in force inside an element."""
-
     colour: Colour
     background: Colour
     pixels: float = _USUAL_PIXELS
@@ -42,7 +40,7 @@ class _Layer(NamedTuple):
 
 
 class Visibility:
-    """Told of every element that opens and closes."""
+    """The visibility at a position. The walk reports every element that opens and closes."""
 
     def __init__(self, tree: LexborHTMLParser) -> None:
         self._styles = _styles_of(tree)
@@ -60,7 +58,7 @@ class Visibility:
 
     @property
     def shows(self) -> bool:
-        """Whether text that stands here can be seen: nothing hides it, and its color shows."""
+        """Return whether text at this position is visible and readable."""
         layer = self._layers[-1]
         return layer.shows and is_readable(layer.colour, layer.background)
 
@@ -88,7 +86,7 @@ def _own_style(node: LexborNode) -> Style:
 
 
 def _rules(tree: LexborHTMLParser) -> Iterator[tuple[str, Style]]:
-    """The rules of the mail's style sheets that say anything of text, on a screen of usual size."""
+    """Yield the rules of the style sheets that affect text on a desktop screen."""
     count = 0
     for sheet in tree.css("style"):
         for selector, declarations, around in _blocks(_COMMENT.sub("", sheet.text() or "")):
@@ -102,7 +100,7 @@ def _rules(tree: LexborHTMLParser) -> Iterator[tuple[str, Style]]:
 
 
 def _blocks(sheet: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Each rule's selector and declarations, and the rules around it."""
+    """Yield each rule's selector and declarations, and the rules around it."""
     heads: list[str] = []
     start = 0
     for found in _BRACE.finditer(sheet):
@@ -117,7 +115,7 @@ def _blocks(sheet: str) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def _applies(around: str) -> bool:
-    """Whether rules within this one count: not those for print and for small screens."""
+    """Return whether the rules within this at-rule apply: not for print and not for small screens."""
     if not around.startswith("@media"):
         return not around.startswith("@keyframes")
     if around.split()[1:] == ["print"]:
@@ -127,7 +125,7 @@ def _applies(around: str) -> bool:
 
 
 def _matched(tree: LexborHTMLParser, selector: str) -> list[LexborNode]:
-    """The elements that a selector names, without the pseudo parts that the library does not know."""
+    """Return the elements of a selector, without the pseudo-elements that the library does not support."""
     named = ",".join(part for part in selector.split(",") if not _NOT_TEXT.search(part))
     for written in (named, _PSEUDO.sub("", named)):
         try:

@@ -1,4 +1,4 @@
-"""E-mail addresses in what is shown, masked in their length: offsets into a text stay true."""
+"""Mask e-mail addresses in displayed text. The length stays the same, so offsets stay valid."""
 
 import re
 from collections.abc import Iterable
@@ -15,13 +15,13 @@ IDS_AND_LINKS = frozenset(
         "links", "next", "page", "query",
     }
 )  # fmt: skip
-"""Fields of JSON with ids of messages, links, and what the caller asked for."""
+"""JSON fields with message ids, links and the caller's own parameters."""
 
 
 def mask_addresses(text: str, known: frozenset[str] = frozenset()) -> str:
-    """The text with the local part of each e-mail address masked, in its length: `b**@example.org`.
+    """Mask the local part of each e-mail address, with the same length: `b**@example.org`.
 
-    An address that the caller gave is `known`. A Message-ID in a link is no address.
+    `known` addresses come from the caller. A Message-ID in a link is not an address.
     """
     pieces, end = [], 0
     for at in _AT.finditer(text):
@@ -38,14 +38,14 @@ def mask_addresses(text: str, known: frozenset[str] = frozenset()) -> str:
 
 
 def masked(address: str) -> str:
-    """`b**@example.org`: enough to tell people apart, too little to write to them."""
+    """Return `b**@example.org`, which tells people apart but is not an address to write to."""
     local, at, domain = address.rpartition("@")
     local, rest = (local, at + domain) if at else (address, "")
     return (local[:1] + "*" * (len(local) - 1) if len(local) > 1 else "*") + rest
 
 
 def _in_link(text: str, start: int) -> bool:
-    """Whether it is in the path of a link, where a Message-ID stands: a link to a person is no such path."""
+    """Return whether the position is in the path of a link, where a Message-ID may be."""
     before = _LINK_START.split(text[max(0, start - LONGEST_LINK) : start])[-1]
     return _PATH.fullmatch(before) is not None
 
@@ -56,7 +56,6 @@ def _address_at(text: str, start: int, at: re.Match[str]) -> str:
 
 
 def mask_json(value: Any, known: frozenset[str] = frozenset()) -> Any:
-    """JSON with the addresses in its texts masked."""
     if isinstance(value, str):
         return mask_addresses(value, known)
     if isinstance(value, list):
@@ -67,13 +66,13 @@ def mask_json(value: Any, known: frozenset[str] = frozenset()) -> Any:
 
 
 def addresses_in(texts: Iterable[str]) -> frozenset[str]:
-    """What a caller's own parameters name."""
+    """Return the addresses in a caller's own parameters."""
     return frozenset(text.strip().lower() for text in texts if "@" in text)
 
 
 def _masked_field(name: str, item: Any, known: frozenset[str]) -> Any:
     if name in IDS_AND_LINKS:
         return item
-    if name == "email" and isinstance(item, str):  # whatever a header has in the place of an address
+    if name == "email" and isinstance(item, str):  # This field may hold any text instead of an address.
         return masked(item) if item and item.lower() not in known else item
     return mask_json(item, known)

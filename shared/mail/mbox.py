@@ -1,4 +1,4 @@
-"""Reading an archive as a stream: in memory are the message being cut out and the block being read."""
+"""Split an archive into messages as a stream. Only the current message and block are in memory."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from typing import Protocol
 from shared.mail.models import EmptyArchiveError, Limits, NotAMailboxError, RawMessage, Share, Skipped
 
 LOOKAHEAD = 2048
-"""Bytes that a dialect may look at from a separator on."""
+"""Bytes after a separator that a dialect may read."""
 
 _HEADER_LINE = rb"(?:[!-9;-~]+[ \t]*:|>From )"
 _TIME = re.compile(rb"\b\d{1,2}:\d\d\b")
@@ -25,12 +25,12 @@ _BLANK = b"\xef\xbb\xbf \t\r\n"
 
 @dataclass(frozen=True)
 class Dialect:
-    """Where one message ends and the next begins. Every pattern starts with a line's end."""
+    """The separator between messages. Every pattern starts with a line end."""
 
     name: str
     pattern: re.Pattern[bytes]
     accepts: Callable[[re.Match[bytes]], bool] = lambda _match: True
-    """Whether a match of the pattern really separates two messages."""
+    """Return whether a match of the pattern really separates two messages."""
 
 
 def _follows_blank_line(match: re.Match[bytes]) -> bool:
@@ -39,7 +39,7 @@ def _follows_blank_line(match: re.Match[bytes]) -> bool:
 
 
 def _follows_headers(match: re.Match[bytes]) -> bool:
-    """A message without a body has no blank line either: its From line is the last thing before."""
+    """Return whether the message before has no body, and so no blank line after its headers."""
     above = match.string[max(0, match.start() - LOOKAHEAD) : match.start()]
     last = above.rfind(b"\nFrom ")
     return last >= 0 and not _BLANK_LINE.search(above, last)
@@ -49,18 +49,18 @@ _BLANK_LINE = re.compile(rb"\n\r?\n")
 _FROM_LINE = re.compile(rb"\nFrom ([^\n]{0,1000})\n(?=" + _HEADER_LINE + rb")")
 # Four control-A on a line of their own, before and after each message.
 MMDF = Dialect("mmdf", re.compile(rb"\n\x01\x01\x01\x01\r?(?:\n|\Z)"))
-# A bare year on a line of its own, as some LISTSERV exports have it.
+# A year on a line of its own, as in some LISTSERV exports.
 YEAR = Dialect("year", re.compile(rb"\n(?:19|20)\d\d\r?\n(?=" + _HEADER_LINE + rb")"), _follows_blank_line)
-# A long rule of equals signs, as in LISTSERV's notebooks.
+# A long rule of equals signs, as in LISTSERV notebooks.
 NOTEBOOK = Dialect("notebook", re.compile(rb"\n={60,80}\r?\n(?=" + _HEADER_LINE + rb")"))
-# One message and nothing else.
+# A single message.
 EML = Dialect("eml", re.compile(rb"(?!)"))
 
 
 def _mbox(*, dated: bool = True, patches: bool = False, spaced: bool = True) -> Dialect:
-    """From lines between a blank line and a header, with a date unless the archive's first has none.
+    """Create the dialect of From lines between a blank line and a header, dated if the first one is.
 
-    A From line inside a paragraph is text, unless the archive puts no blank lines before its own.
+    A From line inside a paragraph is text, unless the archive has no blank lines before its From lines.
     """
 
     def accepts(match: re.Match[bytes]) -> bool:
@@ -75,7 +75,7 @@ _UNSPACED = 3
 
 
 def _is_spaced(beginning: bytes) -> bool:
-    """Whether the archive has blank lines before its From lines: all have that do not plainly show it."""
+    """Return whether blank lines precede the From lines. The default is true without clear evidence."""
     found = [match for match in _FROM_LINE.finditer(beginning, 1) if _is_dated(match[1])]
     return len(found) < _UNSPACED or any(map(_follows_blank_line, found))
 
@@ -114,7 +114,7 @@ _DETECT_BYTES = 64 * 1024
 _CONTENT_LENGTH = re.compile(rb"\n[Cc]ontent-[Ll]ength:[ \t]*(\d{1,10})[ \t]*\r?\n")
 _HEADER_SEARCH = 64 * 1024
 _TRUSTED = 3
-"""So many messages have to show that an archive declares lengths."""
+"""An archive declares lengths if so many messages do."""
 _FIRST_LINE = re.compile(rb"\nFrom [^\n]*(?:\n|\Z)")
 _HAS_ESCAPED_FROM = re.compile(rb"\n>{1,20}From ")
 _ESCAPED_FROM = re.compile(rb"(?m)^>(>*From )")
@@ -123,18 +123,18 @@ _TIGHT_QUOTE = re.compile(rb">[^ >\r\n]")
 
 class BinaryStream(Protocol):
     def read(self, size: int, /) -> bytes:
-        """Up to `size` bytes; none at the end."""
+        """Return up to `size` bytes, or no bytes at the end."""
 
 
 def read_archive(
     stream: BinaryStream, limits: Limits | None = None, share: Share | None = None
 ) -> Iterator[RawMessage | Skipped]:
-    """The messages of an mbox, an MMDF mailbox, a LISTSERV export or a single .eml, or a share of them."""
+    """Yield the messages (or a share) of an mbox, an MMDF mailbox, a LISTSERV export or an .eml file."""
     return _Reader(stream, limits or Limits(), share).messages()
 
 
 class _Window:
-    """The part of the stream that is in memory, after a line end of ours."""
+    """The part of the stream that is in memory, after an added line end."""
 
     def __init__(self, stream: BinaryStream) -> None:
         self._stream = stream
@@ -143,7 +143,7 @@ class _Window:
         self.ended = False
 
     def fill(self) -> None:
-        """Read a block, however little the stream gives at a time."""
+        """Read a full block, even if the stream returns less at a time."""
         blocks, size = [self.data], _BLOCK
         while size > 0 and (block := self._stream.read(size)):
             blocks.append(block)
@@ -168,7 +168,7 @@ class _Reader:
         self._dialect = EML
         self._dropped = 0
         self._declared = 0
-        """How many messages in a row declared their length, from the first on; -1 where one did not."""
+        """The number of messages from the first on that declared their length. -1 after one did not."""
 
     def messages(self) -> Iterator[RawMessage | Skipped]:
         self._begin()
@@ -198,7 +198,7 @@ class _Reader:
         return self._share is None or self._share.takes_next()
 
     def _begin(self) -> None:
-        """Read enough to know the dialect; drop white space before the first separator."""
+        """Read enough to detect the dialect. Drop white space before the first separator."""
         window = self._window
         window.fill_to(_DETECT_BYTES)
         beginning = window.data.lstrip(_BLANK)
@@ -211,7 +211,7 @@ class _Reader:
         window.data = b"\n" + beginning
 
     def _first(self) -> tuple[int, bytes, int]:
-        """Where the first message starts, its separator, and how much stands before that."""
+        """Return the start of the first message, its separator, and the size of the text before it."""
         if self._dialect is EML:
             return 1, b"", 0
         if self._dialect.name == "mbox" and (line := _FIRST_LINE.match(self._window.data)):
@@ -223,15 +223,15 @@ class _Reader:
         return match.end(), match[0], self._window.base + match.start() - begin
 
     def _following(self, start: int) -> re.Match[bytes] | None:
-        """The separator after the message that starts here; None where the archive ends."""
+        """Return the separator after the message at `start`, or None at the end of the archive."""
         self._dropped = 0
         declared = self._by_content_length(start)
         if declared is None:
             self._declared = -1
         elif self._declared >= 0:
             self._declared += 1
-        # From lines in a body that nobody escaped, as mboxcl2 has them, are believed to be text only where
-        # every mail declares its length. Else a mail could declare one that swallows those after it.
+        # Unescaped From lines in a body (mboxcl2) are text only if every mail declares its length. Otherwise
+        # one mail could declare a length that includes the mails after it.
         if declared and self._declared > _TRUSTED and self._declared_length(declared.end()):
             return declared
         return self._by_search(start)
@@ -258,7 +258,7 @@ class _Reader:
         return None
 
     def _by_content_length(self, start: int) -> re.Match[bytes] | None:
-        """The separator that a Content-Length leads to; None where there is none right there."""
+        """Return the separator at the end that Content-Length declares, or None if there is none."""
         declared = self._declared_length(start)
         if declared is None:
             return None
@@ -272,7 +272,7 @@ class _Reader:
         return None
 
     def _declared_length(self, start: int) -> tuple[int, int] | None:
-        """Where the body of the message starts, and how long its header says that it is."""
+        """Return the start of the body and the length that its header declares."""
         window = self._window
         window.fill_to(start + _HEADER_SEARCH)
         blank = _BLANK_LINE.search(window.data, start - 1, start + _HEADER_SEARCH)
@@ -300,7 +300,7 @@ class _Reader:
 
 
 def _unescape(data: bytes) -> bytes:
-    """Undo the quoting of From lines (mboxo and mboxrd alike, not mboxcl2), and drop the last blank line."""
+    """Undo the quoting of From lines (mboxo and mboxrd, not mboxcl2) and drop the last blank line."""
     if data.endswith(b"\n\n"):
         data = data[:-1]
     elif data.endswith(b"\r\n\r\n"):
@@ -311,7 +311,7 @@ def _unescape(data: bytes) -> bytes:
 
 
 def _unescaped_line(match: re.Match[bytes]) -> bytes:
-    """Without one `>`, unless the line is part of a quote in a style that puts no space after `>`."""
+    """Remove one `>`, unless the line belongs to a quote that has no space after `>`."""
     data, start = match.string, match.start()
     above = data[data.rfind(b"\n", 0, max(0, start - 1)) + 1 : start]
     below_start = data.find(b"\n", match.end()) + 1 or len(data)

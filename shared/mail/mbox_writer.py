@@ -1,4 +1,4 @@
-"""Mails as an mbox (mboxrd: lines that begin with `From ` are quoted by `>`, reversibly)."""
+"""Write mails as an mbox (mboxrd: `>` quotes lines that begin with `From `, reversibly)."""
 
 import re
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ LONGEST_LINE = 990
 
 @dataclass(frozen=True, slots=True)
 class WrittenMail:
-    """What is written of a mail. People are a name and an address."""
+    """The fields of a written mail. People are a name and an address."""
 
     message_id: str
     sender: tuple[str, str]
@@ -53,7 +53,7 @@ def _mail(mail: WrittenMail) -> bytes:
 
 
 def _flat(text: str) -> str:
-    """One line: a header of a mail cannot add another one."""
+    """Return the text on one line, so that a value cannot add a header."""
     return " ".join(_CONTROL.sub(" ", text).split())
 
 

@@ -1,9 +1,9 @@
-"""Mentions of standards: RFCs, Internet-Drafts, BCPs and STDs, in one normal form each."""
+"""Find mentions of standards (RFCs, Internet-Drafts, BCPs and STDs), each in one normal form."""
 
 import re
 from collections.abc import Iterator
 
-# White space that may run over a line end and the quote marks of the next line.
+# White space that may include a line end and the quote marks of the next line.
 _GAP = r"(?:[ \t\xa0]*\n[> \t]{0,20}|[ \t\xa0]{1,5})?"
 _NUMBER = r"0*([1-9]\d{2,4}(?!\d)|[1-9]\d?(?![\d.]\d|\d))"
 _RFC = re.compile(
@@ -30,13 +30,13 @@ _MAX_NAME = 150
 
 
 def find_mentions(text: str) -> list[str]:
-    """Each mention once, in order of first appearance."""
+    """Return each mention once, in order of first appearance."""
     found: list[tuple[int, str]] = []
     folded = text.lower()
     if "draft-" in folded or "i-d." in folded:
         names = ((match.start(), _WRAP.sub("", match[1].lower())) for match in _DRAFT.finditer(text))
         found += [(start, f"draft-{name}") for start, name in names if len(name) <= _MAX_NAME]
-        # A draft's name may hold an RFC's, as in draft-ietf-tls-rfc8446bis.
+        # A draft's name may contain an RFC number, as in draft-ietf-tls-rfc8446bis.
         text = _DRAFT.sub(lambda match: " " * len(match[0]), text)
     if "rfc" in folded:
         found += _rfcs(text, folded)
@@ -47,19 +47,18 @@ def find_mentions(text: str) -> list[str]:
 
 
 def draft_base(mention: str) -> str:
-    """A draft's name without its version; other mentions unchanged."""
     return _VERSION.sub("", mention) if mention.startswith("draft-") else mention
 
 
 def _rfcs(text: str, folded: str) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
-    # Text in lower case may have another length: then its places are others.
+    # Lower-case text of another length has other offsets.
     matches = _matches_at(text, folded) if len(folded) == len(text) else _RFC.finditer(text)
     for match in matches:
         found.append((match.start(), f"RFC{match[2]}"))
         end = match.end()
         while more := _MORE.match(text, end):
-            # "RFC 2119, 1997" is a citation with its year; "RFCs 1918, 1997" are two.
+            # "RFC 2119, 1997" is a citation with its year. "RFCs 1918, 1997" are two numbers.
             if not match[1] and more[1].startswith(",") and int(more[2]) in _PUBLICATION_YEARS:
                 break
             found.append((more.start(2), f"RFC{more[2]}"))
@@ -68,7 +67,7 @@ def _rfcs(text: str, folded: str) -> list[tuple[int, str]]:
 
 
 def _matches_at(text: str, folded: str) -> Iterator[re.Match[str]]:
-    """What `_RFC.finditer` finds, ten times as fast: it would try every character."""
+    """Yield the matches of `_RFC.finditer`, ten times as fast, because it starts only at candidates."""
     place = folded.find("rfc")
     while place >= 0:
         match = _RFC.match(text, place)

@@ -1,4 +1,4 @@
-"""The parts of a message: which of them are its text, which are attachments. Depth and number are bounded."""
+"""The parts of a message: its texts and its attachments. Depth and number are limited."""
 
 import binascii
 import re
@@ -14,26 +14,26 @@ from shared.mail.models import Limits, ParsedAttachment, SegmentKind
 if TYPE_CHECKING:
     from shared.mail import html
 else:
-    html = lazy("shared.mail.html")  # it brings a browser's parser, which plain text does not need
+    html = lazy("shared.mail.html")  # Only HTML mail needs the HTML parser.
 
 _SIGNATURE = "-- "
 
 
 def unflow(text: str, *, delsp: bool) -> str:
-    """The paragraphs as they were written; quote marks stay, once before each paragraph."""
+    """Join the lines of flowed paragraphs, with the quote marks once before each paragraph."""
     paragraphs: list[list[str]] = []
     open_depth = -1
     for line in text.split("\n"):
         content = line.lstrip(">")
         depth = len(line) - len(content)
         content = content.removeprefix(" ")
-        # A space at the end says that the paragraph goes on, except in the mark of a signature.
+        # A trailing space continues the paragraph, except in the signature separator.
         flows = content.endswith(" ") and content != _SIGNATURE
-        shown = content[:-1] if flows and delsp else content
+        piece = content[:-1] if flows and delsp else content
         if open_depth == depth and content != _SIGNATURE:
-            paragraphs[-1].append(shown)
+            paragraphs[-1].append(piece)
         else:
-            paragraphs.append([">" * depth, " " if depth and content else "", shown])
+            paragraphs.append([">" * depth, " " if depth and content else "", piece])
         open_depth = depth if flows else -1
     return "\n".join(map("".join, paragraphs))
 
@@ -46,7 +46,7 @@ _QUANTUM = 4
 
 
 def decode_transfer(data: bytes, encoding: str) -> tuple[bytes, bytes, str]:
-    """The bytes, text that was appended to them unencoded (a list's footer), and a warning."""
+    """Return the decoded bytes, text that was appended unencoded (a list's footer), and a warning."""
     encoding = encoding.strip().strip("\"'").lower()
     if encoding in _IDENTITY:
         return data, b"", ""
@@ -66,7 +66,7 @@ _UUENCODE = frozenset({"x-uuencode", "uuencode", "x-uue", "uue"})
 
 
 def _base64(data: bytes) -> tuple[bytes, bytes, str]:
-    """Mailman appends its footer to an encoded body as plain text: base64 ends where a line cannot be any."""
+    """Decode base64 up to the first invalid line, because Mailman appends its footer as plain text."""
     tail, warning = b"", ""
     if _NOT_BASE64.search(data):
         end = 0
@@ -94,7 +94,7 @@ def _uuencode(data: bytes) -> tuple[bytes, bytes, str]:
     for line in data[begin.end() :].splitlines():
         if line in {b"end", b"`", b" ", b""}:
             break
-        # There may be trailing rubbish: the line's first character says how many bytes count.
+        # The first character gives the number of bytes. Text after them is ignored.
         for piece in (line, line[: (((line[0] - 32) & 63) * 4 + 5) // 3]):
             with suppress(binascii.Error):
                 out.append(binascii.a2b_uu(piece))
@@ -115,10 +115,10 @@ _META_SEARCH = 2048
 @dataclass(slots=True)
 class Content:
     texts: list[tuple[str, SegmentKind | None]] = field(default_factory=list)
-    """In order; with a kind where the structure, not the text, says what it is."""
+    """The texts in order, with a kind if the MIME structure defines it."""
     html: str | None = None
     hidden: str = ""
-    """Text of the HTML that a reader may not see."""
+    """Text of the HTML that a reader cannot see."""
     has_plain: bool = False
     attachments: list[ParsedAttachment] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -164,7 +164,7 @@ class PartReader:
         if is_html and not charset and (meta := _META_CHARSET.search(data[:_META_SEARCH])):
             charset = meta[1].decode("ascii")
         text, problem = charsets.decode(data, charset)
-        warnings = [one for one in (warning, problem) if one]
+        warnings = [text for text in (warning, problem) if text]
         text = self._bounded(text, warnings)
         if "\r" in text:
             text = _LINE_END.sub("\n", text)
@@ -219,24 +219,24 @@ class PartReader:
         return self.read(headers, body, depth + 1, default_type)
 
     def _message(self, body: bytes, encoding: str, depth: int) -> Content:
-        """A message inside the message: another author's words, so its text counts as a quote."""
+        """Return the text of an attached message as a quote, because another author wrote it."""
         if depth >= self._limits.depth:
             return Content(warnings=["parts-too-deep"])
         if encoding in {"base64", "quoted-printable"}:
             body = decode_transfer(body, encoding)[0]
         headers, inner, _ = read_headers(body.lstrip(b"\n"), self._limits.header_bytes)
         content = self.read(headers, inner, depth + 1)
-        shown = {name: text_of(headers, name) for name in ("from", "date", "subject")}
-        heading = "".join(f"{name.title()}: {value}\n" for name, value in shown.items() if value)
+        fields = {name: text_of(headers, name) for name in ("from", "date", "subject")}
+        heading = "".join(f"{name.title()}: {value}\n" for name, value in fields.items() if value)
         texts = [f"{heading}\n", *(text for text, _ in content.texts)]
         content.texts = [(text, SegmentKind.QUOTE) for text in texts]
-        content.attachments.insert(0, ParsedAttachment(shown["subject"][:500], "message/rfc822", len(body)))
+        content.attachments.insert(0, ParsedAttachment(fields["subject"][:500], "message/rfc822", len(body)))
         content.html = None
         return content
 
 
 def _keep_best(parts: list[Content]) -> None:
-    """Of several versions of the same text, keep the plain one, unless it is empty."""
+    """Of alternative versions, keep the plain text unless it is empty."""
     with_text = [part for part in parts if any(text.strip() for text, _ in part.texts)]
     chosen = next((part for part in with_text if part.has_plain), with_text[0] if with_text else None)
     for part in parts:
@@ -245,7 +245,7 @@ def _keep_best(parts: list[Content]) -> None:
 
 
 def _split_parts(body: bytes, boundary: str, limit: int) -> tuple[list[bytes], bytes]:
-    """The raw parts between the boundary's lines, and the text after the last of them."""
+    """Return the raw parts between the boundary lines, and the text after the last part."""
     if not boundary:
         return [], b""
     delimiter = b"\n--" + boundary.encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What parsing an archive gives: messages, and what had to be skipped."""
+"""The results of parsing an archive: messages, and skipped parts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class SegmentKind(StrEnum):
 
 
 class Segment(NamedTuple):
-    """A stretch of `body_raw`, from `start` up to `end`."""
+    """A part of `body_raw`, from `start` up to `end`."""
 
     kind: SegmentKind
     start: int
@@ -38,12 +38,11 @@ class ParsedAttachment(NamedTuple):
     filename: str
     content_type: str
     size: int
-    """Bytes after the transfer encoding was undone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on what a hostile or broken archive can make us do."""
+    """Limits for a hostile or damaged archive."""
 
     message_bytes: int = 20 * 1024 * 1024
     header_bytes: int = 512 * 1024
@@ -56,20 +55,20 @@ class Limits:
 
 @dataclass(slots=True)
 class RawMessage:
-    """One message as it stood in the archive, without its separator."""
+    """The original bytes of one message, without its separator."""
 
     data: bytes
     envelope: bytes = b""
-    """The From line, if the archive has them."""
+    """The From line, if the archive has From lines."""
     offset: int = 0
     index: int = 0
     size: int = 0
-    """In the archive, before the quoting of From lines was undone."""
+    """The size in the archive, before the quoting of From lines was undone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A stretch of the archive that could not become a message, and why."""
+    """A part of the archive that could not become a message, and the reason."""
 
     index: int
     offset: int
@@ -79,7 +78,7 @@ class Skipped:
 
 @dataclass(slots=True)
 class Share:
-    """One of several equal shares of an archive's messages, block by block, over all its mailboxes."""
+    """One of several equal shares of an archive's messages, assigned by blocks across all its mailboxes."""
 
     number: int
     of: int
@@ -97,7 +96,7 @@ class Share:
 class ParsedMail:
     message_key: str
     message_id: str | None
-    """With its angle brackets; None where the mail has none."""
+    """With angle brackets. None if the mail has no id."""
     in_reply_to: list[str]
     references: list[str]
     subject: str
@@ -105,7 +104,7 @@ class ParsedMail:
     to: list[ParsedAddress]
     cc: list[ParsedAddress]
     date: datetime | None
-    """In UTC; None when no source of a date made sense."""
+    """In UTC. None if the mail has no plausible date."""
     body_raw: str
     body_normalized: str
     body_html: str | None
@@ -115,11 +114,11 @@ class ParsedMail:
     draft_mentions: list[str]
     warnings: list[str] = field(default_factory=list)
     trace: dict[str, list[str]] = field(default_factory=dict)
-    """The fields of transport and authentication (`headers.TRACE_FIELDS`), the last hop first."""
+    """The transport and authentication fields (`headers.TRACE_FIELDS`), the last hop first."""
     claimed_date: str = ""
-    """What the Date field says, where that is no date that the mail can have."""
+    """The text of an implausible Date field."""
     hidden_text: str = ""
-    """Text of the HTML that a reader of the mail may not see. It counts for nothing."""
+    """Text of the HTML that a reader cannot see. Nothing is read from it."""
     offset: int = 0
     index: int = 0
     size: int = 0
@@ -137,8 +136,8 @@ class MailboxError(ValueError):
 
 
 class EmptyArchiveError(MailboxError):
-    """The archive holds nothing but white space. Fetch it again or remove it from the source."""
+    """The archive contains only white space. Fetch it again or remove it from the source."""
 
 
 class NotAMailboxError(MailboxError):
-    """The archive has no From line and no MMDF separator. Check that it is a mailbox at all."""
+    """The archive has no From line and no MMDF separator. Check that it is a mailbox."""

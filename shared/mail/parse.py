@@ -1,4 +1,4 @@
-"""From the bytes of a message to a `Message`."""
+"""Parse the bytes of an archive or a message to `ParsedMail`."""
 
 from collections.abc import Iterator
 
@@ -40,7 +40,7 @@ _MAX_CLAIMED_DATE = 100
 def parse_archive(
     stream: BinaryStream, limits: Limits | None = None, share: Share | None = None
 ) -> Iterator[ParsedMail | Skipped]:
-    """The messages of an archive, or a share of them; what cannot be parsed is recorded and skipped."""
+    """Yield the messages of an archive, or a share of them, and a `Skipped` for each part that fails."""
     limits = limits or Limits()
     for raw in read_archive(stream, limits, share):
         if isinstance(raw, Skipped):
@@ -57,7 +57,7 @@ def parse_message(raw: RawMessage | bytes, limits: Limits | None = None) -> Pars
     limits = limits or Limits()
     if isinstance(raw, bytes):
         raw = RawMessage(raw)
-    # A search for one byte is ten times as fast as for two.
+    # Searching for one byte is ten times as fast as for two.
     data = raw.data.replace(b"\r\n", b"\n") if b"\r" in raw.data else raw.data
     headers, body, warnings = read_headers(data, limits.header_bytes)
     if not headers and not body.strip():
@@ -87,7 +87,8 @@ def _build(
         message_key=key,
         message_id=message_id,
         in_reply_to=parent_ids(
-            _first(headers, "in-reply-to")[:_MAX_IDS_VALUE], {one.email.lower() for one in (sender, *to, *cc)}
+            _first(headers, "in-reply-to")[:_MAX_IDS_VALUE],
+            {address.email.lower() for address in (sender, *to, *cc)},
         ),
         references=ids_in(" ".join(headers.get("references", ()))[:_MAX_IDS_VALUE], limits.references),
         subject=subject,
@@ -113,7 +114,7 @@ def _build(
 
 
 def _joined(content: Content, limits: Limits, warnings: list[str]) -> tuple[str, list[Segment]]:
-    """The texts as one body, each ended by a line end, and the stretches whose kind the structure gives."""
+    """Return the texts as one body with line ends, and the segments whose kind MIME defines."""
     if len(content.texts) == 1 and content.texts[0][1] is None:
         return content.texts[0][0], []
     body: list[str] = []
@@ -146,13 +147,12 @@ def _sender(headers: Headers, warnings: list[str]) -> ParsedAddress:
 
 
 def _trace(headers: Headers) -> dict[str, list[str]]:
-    """In the mail's order, folded as they came: the last to handle it stands first."""
     trace = {
         name: [value[: _longest(name)] for value in headers[name][: _MAX_TRACE[name]]]
         for name in TRACE_FIELDS
         if name in headers
     }
-    if signed := trace.get("dkim-signature"):  # the numbers say nothing without the original bytes
+    if signed := trace.get("dkim-signature"):  # The numbers mean nothing without the original bytes.
         trace["dkim-signature"] = [
             ";".join([tag for tag in value.split(";") if not tag.lstrip().startswith(_SIGNATURE)])
             for value in signed
@@ -174,6 +174,6 @@ def _other_headers(headers: Headers) -> dict[str, str]:
             continue
         value = values[0]
         if len(values) > 1 or "\n" in value or "=?" in value:
-            value = "\n".join([decode_words(unfold(one)) for one in values[:_MAX_REPEATS]])
+            value = "\n".join([decode_words(unfold(value)) for value in values[:_MAX_REPEATS]])
         kept[name] = charsets.printable(value)[:_MAX_HEADER_VALUE]
     return kept

@@ -1,4 +1,4 @@
-"""Which lines of a body are quoted from another mail, and which introduce a quote."""
+"""Mark the lines of a body that are quoted from another mail or that introduce a quote."""
 
 import re
 from bisect import bisect_right
@@ -8,13 +8,13 @@ from itertools import accumulate
 from shared.mail.models import Segment, SegmentKind
 
 NEW, QUOTE, ATTRIBUTION, SIGNATURE, FOOTER, BLANK = range(6)
-_KINDS = tuple(SegmentKind)  # in the order of the marks
+_KINDS = tuple(SegmentKind)  # In the order of the marks.
 CODES = {kind: code for code, kind in enumerate(_KINDS)}
 # First characters to marks, for `bytes.translate`.
 _FIRST_MARKS = bytes(
     QUOTE if char == ord(">") else BLANK if char == ord("\n") else NEW for char in range(256)
 )
-# Blank lines go with the lines before them, so that they never cut a stretch in two.
+# Blank lines belong to the lines before them, so that they never split a segment.
 _STRETCH = re.compile(
     rb"\x05*(?:(\x00)[\x00\x05]*|(\x01)[\x01\x05]*|(\x02)[\x02\x05]*|(\x03)[\x03\x05]*|(\x04)[\x04\x05]*)"
 )
@@ -26,7 +26,7 @@ class MarkedLines:
         self.text = text
         self.lines = text.split("\n")
         self.firsts = "".join([line[:1] or "\n" for line in self.lines])
-        """The first character of each line, a line end for an empty one: rules lines out quickly."""
+        """The first character of each line (a line end if it is empty), for fast checks."""
         self.marks = bytearray(self.firsts.encode("latin-1", "replace").translate(_FIRST_MARKS))
 
     def __len__(self) -> int:
@@ -37,7 +37,7 @@ class MarkedLines:
         return list(accumulate(map(len, self.lines)))
 
     def end_of(self, number: int) -> int:
-        """Where a line ends, its line end included."""
+        """Return the end of a line, including its line end."""
         return min(self._ends[number] + number + 1, len(self.text))
 
     def line_at(self, offset: int) -> int:
@@ -69,7 +69,7 @@ class MarkedLines:
 # ruff: noqa: RUF001 -- mail is written in other scripts, too
 
 
-# Whether any rarer rule can apply: indented quotes, quotes marked by initials, a classic diff.
+# Match if a rare rule can apply: indented quotes, quotes marked by initials, a classic diff.
 _ODD_LINE = re.compile(r"\n(?:[ \t][ \t]{0,3}>|[A-Z][A-Za-z]{1,2}>|[0-9][0-9,]{0,12}[acd][0-9])")
 _INITIALS_LINE = re.compile(r"([A-Z][A-Za-z]{1,2})>{1,5}(?: |$)")
 _PROMPTS = frozenset({"SQL", "PS", "DOS", "TCL", "PSQ", "Tcl", "Irb"})
@@ -116,7 +116,7 @@ _RULE = re.compile(r"\s{0,3}[_-]{5,}\s*$")
 _LABELS_NEEDED = {1, 2, 3}
 _MAX_HEADER_LINES = 12
 _ADDRESS = re.compile(r"<[^<>\s@]{1,80}@[^<>\s@]{1,80}>")
-# `[snip]`, `[...]`, `<snip>`, `...`: what stands where a quote was cut away.
+# Lines that replace a removed quote: `[snip]`, `[...]`, `<snip>`, `...`.
 _CUT_MARK = re.compile(
     r"\n[ \t]{0,3}(?:[\[<(][ \t]{0,3}(?:snip(?:ped)?|\.{2,3}|…)?[ \t]{0,3}[\])>]|\.\.\.|…)[ \t]{0,3}(?=\n|\Z)"
 )
@@ -139,7 +139,7 @@ def mark_quotes(body: MarkedLines) -> None:
 
 
 def _mark_odd(body: MarkedLines) -> None:
-    """Indented quotes, and `JL> quoted` as some old mailers put it; one such line, or a prompt, is none."""
+    """Mark indented quotes and repeated `JL> quoted` lines of old mailers. A prompt is not a quote."""
     by_initials: dict[str, list[int]] = {}
     for number, line in enumerate(body.lines):
         content = line.lstrip(" \t")
@@ -154,7 +154,7 @@ def _mark_odd(body: MarkedLines) -> None:
 
 
 def _unmark_code(body: MarkedLines) -> None:
-    """Python prompts and the `>` lines of a classic diff are text, not quotes."""
+    """Unmark Python prompts and the `>` lines of a classic diff."""
     for start, end in body.runs(QUOTE):
         above, run = body.lines[start - 1] if start else "", [line.lstrip() for line in body.lines[start:end]]
         is_doctest = _DOCTEST.match(run[0]) and all(map(_DOCTEST_MORE.match, run))
@@ -166,7 +166,7 @@ def _unmark_code(body: MarkedLines) -> None:
 
 
 def _mark_attribution(body: MarkedLines, quote: int) -> None:
-    """The line before a quote that says who wrote it, with the lines that it was wrapped over."""
+    """Mark the line before a quote that names its author, with the lines that it wraps over."""
     last = quote - 1
     while last >= max(0, quote - 2) and body.is_blank(last):
         last -= 1
@@ -178,7 +178,7 @@ def _mark_attribution(body: MarkedLines, quote: int) -> None:
 
 
 def _mark_lone_attributions(body: MarkedLines) -> None:
-    """Attributions whose quote was cut away: before a line such as `[snip]`, or at the start of the body."""
+    """Mark attributions whose quote was removed: before `[snip]`, or at the start of the body."""
     for found in _CUT_MARK.finditer(body.text):
         number = body.line_at(found.start() + 1)
         if body.marks[number] == NEW and _mark_full_attribution(body, number - 1):
@@ -190,7 +190,7 @@ def _mark_lone_attributions(body: MarkedLines) -> None:
 
 
 def _mark_full_attribution(body: MarkedLines, last: int, first: int | None = None) -> bool:
-    """Whether an attribution that names its author or a date ends here (and starts there); it is marked."""
+    """Mark an attribution with an author or a date that ends at `last`. Return whether there is one."""
     if last < 0 or body.marks[last] != NEW:
         return False
     line = body.lines[last].rstrip()
@@ -205,7 +205,7 @@ def _mark_full_attribution(body: MarkedLines, last: int, first: int | None = Non
 
 
 def _attribution_start(body: MarkedLines, last: int) -> int:
-    """The attribution's first line: its last one, unless one shortly above begins with a date."""
+    """Return the first line of the attribution, which is at most a few lines above and begins with a date."""
     for first in range(last, max(-1, last - _MAX_ATTRIBUTION_LINES), -1):
         line = body.lines[first]
         if body.marks[first] != NEW or not line.strip() or len(line) > _MAX_ATTRIBUTION_CHARS:
@@ -224,7 +224,7 @@ _BLOCK_FIRSTS = re.compile(r"[-_*FVDOBО发差]")
 
 
 def _mark_block(body: MarkedLines) -> None:
-    """An Outlook or forwarded block: from it on all is quoted, unless `>` marks the quote."""
+    """Mark an Outlook or forwarded block: the rest of the body is quoted, unless `>` marks the quote."""
     for candidate in _BLOCK_FIRSTS.finditer(body.firsts):
         number = candidate.start()
         line = body.lines[number]
@@ -247,7 +247,7 @@ def _mark_block(body: MarkedLines) -> None:
 
 
 def _is_original(line: str) -> bool:
-    """`--- Original Message ---`, with little more on the line. By hand: a pattern could be made to hang."""
+    """Match `--- Original Message ---` with little more on the line, without a pattern that could hang."""
     found = _ORIGINAL.match(line)
     if found is None:
         return False
@@ -258,13 +258,13 @@ def _is_original(line: str) -> bool:
 
 
 def _is_header_block(lines: list[str], start: int) -> bool:
-    """Whether a header block starts here: with a sender, a date and a recipient, which no patch has."""
+    """Return whether a block with a sender, a date and a recipient starts here. No patch has all three."""
     labels = map(_HEADER_LABEL.match, lines[start : start + 6])
     return {label.lastindex for label in labels if label} >= _LABELS_NEEDED
 
 
 def _end_of_headers(body: MarkedLines, start: int) -> int:
-    """The first line after the block's headers; they may be folded, and blank lines may stand before them."""
+    """Return the line after the block's headers, which may be folded and follow blank lines."""
     number, size = start, len(body)
     while number < min(size, start + 2) and body.is_blank(number):
         number += 1

@@ -1,4 +1,4 @@
-"""A body cut into stretches: what its author wrote, what is quoted, signatures, footers. Nothing is lost."""
+"""Split a body into the author's own text, quotes, signatures and footers, without losing any text."""
 
 import re
 from bisect import bisect_right
@@ -19,7 +19,7 @@ from shared.mail.quotes import (
 
 
 def segment(body_raw: str, known: list[Segment] | None = None) -> list[Segment]:
-    """The body cut into stretches of one kind each, without gaps; `known` are stretches settled by MIME."""
+    """Split the body into segments without gaps. MIME has already set the `known` segments."""
     if not body_raw:
         return []
     body = MarkedLines(body_raw)
@@ -32,7 +32,7 @@ def segment(body_raw: str, known: list[Segment] | None = None) -> list[Segment]:
 
 
 _RULE = re.compile(r"\s{0,3}(?:[_=*#~-]{10,}|(?:-=)+-?|\*{3,})\s*$")
-# Also the mark of a signature: a footer only if the very next line is one.
+# Also the signature separator. It starts a footer only if list text follows.
 _DASHES = re.compile(r"--?\s*$")
 _SAYS = re.compile(
     r"mailing[- ]list\b(?!s? (?:is|was|has))|listinfo/|to unsubscribe|unsubscribe (?:from|at|here|link)|"
@@ -57,7 +57,7 @@ _MAX_LOCATION = 500
 
 
 def mark_footers(body: MarkedLines) -> None:
-    """Mark footers: a rule with list talk under it, or lines that only list software writes."""
+    """Mark footers: a rule with list text below it, or lines that only list software writes."""
     text = body.text
     if not ("nsubscribe" in text or "ailing" in text or "istinfo" in text or "ajordomo" in text):
         return
@@ -70,7 +70,7 @@ def mark_footers(body: MarkedLines) -> None:
 
 
 def _footer_end(body: MarkedLines, number: int) -> int:
-    """The line after the footer that starts here, else this line."""
+    """Return the line after the footer that starts here, or this line if none starts."""
     line = body.lines[number]
     if body.marks[number] in {ATTRIBUTION, BLANK} or line[:1] == ">":
         return number
@@ -83,19 +83,19 @@ def _footer_end(body: MarkedLines, number: int) -> int:
         end = _end_of_talk(body.lines, number, talk_needed=False)
     else:
         return number
-    # Own text of some length after the lines means that they were talked about, not appended.
+    # If longer own text follows, the author discusses the lines, and they are not a footer.
     is_last = body.marks.count(NEW, end) <= _MAX_OWN_LINES_AFTER
     return end if end > number and is_last else number
 
 
 def _is_footer_like(line: str, above: str) -> bool:
-    # A line of addresses without an end could be read in its square of ways.
+    # A long line of addresses could take quadratic time.
     is_location = len(line) <= _MAX_LOCATION and bool(_LOCATION.match(line))
     return is_location or bool(above.strip() and not above[:1].isspace() and _SAYS.search(above))
 
 
 def _end_of_talk(lines: list[str], start: int, *, talk_needed: bool) -> int:
-    """The line after the footer's last one; at or before `start` where there is no footer."""
+    """Return the line after the footer, or at most `start` if there is no footer."""
     end, talked = start if not talk_needed else start - 1, not talk_needed
     for number in range(start, min(len(lines), start + _MAX_FOOTER_LINES)):
         line = lines[number]
@@ -132,7 +132,7 @@ _MAX_PGP_LINES = 200
 
 
 def mark_signatures(body: MarkedLines) -> None:
-    """Mark signatures: after `-- `, after a bare `--` near the end, PGP's, and a mobile mailer's."""
+    """Mark signatures: after `-- `, after `--` near the end, of PGP, and of mobile mailers."""
     number = body.firsts.find("-")
     while number >= 0:
         line = body.lines[number]
@@ -153,10 +153,10 @@ def _mark_after_dashes(body: MarkedLines, start: int) -> None:
     while end < len(body) and body.marks[end] in {NEW, BLANK} and not body.lines[end].startswith("-- "):
         if not body.is_blank(end):
             signature.append(body.lines[end])
-        if len(signature) > most:  # not looked at further: a text may be made of such lines
+        if len(signature) > most:  # Bounded, because a hostile text may consist of such lines.
             return
         end += 1
-    # In a patch, `-- ` may be a removed list item: a diff that goes on after it shows that.
+    # In a patch, `-- ` may be a removed list item. A diff that continues after it shows that.
     if any(_IN_A_DIFF.match(line) for line in signature):
         return
     if not exact and any(len(line) > _MAX_SIGNATURE_CHARS for line in signature):
@@ -165,7 +165,7 @@ def _mark_after_dashes(body: MarkedLines, start: int) -> None:
 
 
 def _mark_pgp(body: MarkedLines, start: int) -> None:
-    """The armour around a signed text: its first lines, and the whole signature block."""
+    """Mark the PGP armor: the first lines of a signed text, and the signature block."""
     is_text = body.lines[start].startswith("-----BEGIN PGP SIGNED")
     end = start + 1
     while end < len(body) and end < start + _MAX_PGP_LINES:
@@ -178,7 +178,7 @@ def _mark_pgp(body: MarkedLines, start: int) -> None:
 
 
 def _mark_mobile(body: MarkedLines) -> None:
-    """The last own line, if a mailer wrote it."""
+    """Mark the last own line if a mobile mailer wrote it."""
     last = body.marks.rfind(NEW)
     while last >= 0 and body.is_blank(last):
         last = body.marks.rfind(NEW, 0, last)
@@ -197,26 +197,26 @@ class Piece(NamedTuple):
 
 
 class NormalizedBody:
-    """The author's own text: the new stretches of the raw body, joined by blank lines."""
+    """The author's own text: the new segments of the raw body, joined by blank lines."""
 
     def __init__(self, body_raw: str, segments: list[Segment]) -> None:
         self.pieces: list[Piece] = []
         texts: list[str] = []
         position = 0
         for kind, start, end in segments:
-            shown = body_raw[start:end].rstrip() if kind is SegmentKind.NEW else ""
-            if not shown:
+            new_text = body_raw[start:end].rstrip() if kind is SegmentKind.NEW else ""
+            if not new_text:
                 continue
-            blank = _BLANK_EDGE.match(shown)
+            blank = _BLANK_EDGE.match(new_text)
             skipped = blank.end() if blank else 0
-            shown = shown[skipped:]
-            self.pieces.append(Piece(position, start + skipped, start + skipped + len(shown)))
-            texts.append(shown)
-            position += len(shown) + len(JOINER)
+            new_text = new_text[skipped:]
+            self.pieces.append(Piece(position, start + skipped, start + skipped + len(new_text)))
+            texts.append(new_text)
+            position += len(new_text) + len(JOINER)
         self.text = JOINER.join(texts)
 
     def raw_spans(self, start: int, end: int) -> list[tuple[int, int]]:
-        """Where the normalised text from `start` to `end` stands in the raw body, stretch by stretch."""
+        """Return the spans in the raw body of the normalized text from `start` to `end`, by segment."""
         spans = []
         first = max(0, bisect_right(self.pieces, start, key=attrgetter("start")) - 1)
         for piece in self.pieces[first:]:

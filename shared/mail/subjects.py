@@ -1,4 +1,4 @@
-"""Subjects without what mailers and lists put before them: the one place that knows "Re:"."""
+"""Subjects without the prefixes of mailers and lists. All knowledge of "Re:" is here."""
 
 # ruff: noqa: RUF001 -- mail is written in other scripts, too
 
@@ -17,15 +17,13 @@ _MAX_LAYERS = 20
 
 class SplitSubject(NamedTuple):
     text: str
-    """The subject without marks of replies, marks of forwarded mail, and tags in brackets before it."""
+    """The subject without reply marks, forward marks and bracketed tags before it."""
     tags: tuple[str, ...]
     is_reply: bool
-    """Whether the first mark is that of a reply."""
     is_forward: bool
 
     @property
     def title(self) -> str:
-        """The text, else the last tag."""
         return self.text or (f"[{self.tags[-1]}]" if self.tags else "")
 
 

@@ -30,7 +30,7 @@ from shared.operations.requeue import request_summary
 from shared.pipeline.readiness import load_messages
 from shared.pipeline.state.threads import count_correction
 from shared.reading.headlines import MAX_WORDS
-from shared.summarization.summary_document import apply_corrections, sentence_place
+from shared.summarization.summary_document import find_corrections, sentence_place
 from shared.thread_store.moving import ThreadMovedError, resolve_thread
 
 MAX_ENTRIES = 50
@@ -108,7 +108,7 @@ async def correct(
     made = _correction(thread, messages, asked, entry)
     selection = {"correction": made.id, "thread": thread.id, "kind": made.kind.value, "reason": asked.reason}
     async with audited(clients, "correction.make", actor, selection) as counts:
-        known = await apply_corrections(clients, [message.message_id for message in messages], session)
+        known = await find_corrections(clients, [message.message_id for message in messages], session)
         if len(known) >= MAX_CORRECTIONS and all(other.id != made.id for other in known):
             raise InvalidEditError(f"A thread has at most {MAX_CORRECTIONS} corrections.")
         stored = await _stored(clients, made, etag, session)
@@ -139,7 +139,7 @@ async def report_error(clients: Clients, thread_id: str, reason: str, actor: Ope
     """Keep what a reader says is wrong, for who may correct it. The same report again is the same."""
     session = Session()
     thread, messages = await _thread_and_messages(clients, thread_id, session)
-    known = await apply_corrections(clients, [message.message_id for message in messages], session)
+    known = await find_corrections(clients, [message.message_id for message in messages], session)
     waiting = [one for one in known if one.kind is CorrectionKind.REPORTED and not one.revoked]
     if len(waiting) >= MAX_REPORTS:
         raise InvalidEditError("This thread has many reports already. They wait for a corrector.")
@@ -176,7 +176,7 @@ async def find_correction(clients: Clients, id_: str, session: Session) -> Corre
 
 async def corrections_of_thread(clients: Clients, thread_id: str) -> list[Correction]:
     messages = await load_messages(clients, thread_id, Session())
-    return await apply_corrections(clients, [message.message_id for message in messages], Session())
+    return await find_corrections(clients, [message.message_id for message in messages], Session())
 
 
 async def _thread_and_messages(

@@ -1,6 +1,6 @@
-"""Reports as an Atom feed (RFC 4287), and the ends of calls as a calendar (RFC 5545).
+"""Reports as an Atom feed (RFC 4287), and deadlines of calls as a calendar (RFC 5545).
 
-Titles and texts come from strangers: they are text, never markup or a property.
+Titles and texts are hostile, and are written as text, never as markup or as a property.
 """
 
 import re
@@ -16,13 +16,13 @@ from shared.models.reports import Report, Summary
 NAMESPACE = "http://www.w3.org/2005/Atom"
 XML_BASE = "{http://www.w3.org/XML/1998/namespace}base"
 ATOM = "application/atom+xml"
-# Characters that XML 1.0 cannot contain, and those that change the direction of text.
+# Characters that XML 1.0 forbids, and bidi controls.
 _UNFIT = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u202a-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """`kind` and `name` say what it is of: source, draft or thread. Addresses are paths of the site."""
+    """The feed of a source, draft or thread (`kind` and `name`). Paths are relative to the site."""
 
     kind: str
     name: str
@@ -38,10 +38,10 @@ class FeedEntry:
     published: datetime
     path: str
     html: str = ""
-    """Sanitised already: the summary's content_html."""
+    """Already sanitized: the summary's content_html."""
     categories: tuple[str, ...] = ()
     outcome: str = ""
-    """One sentence, with the words it rests on."""
+    """One sentence, with the words that it is based on."""
 
 
 def entry_of(report: Report, summary: Summary | None, path: str) -> FeedEntry:
@@ -50,7 +50,7 @@ def entry_of(report: Report, summary: Summary | None, path: str) -> FeedEntry:
     categories = [report.summary_type.value, report.source, kind, *report.draft_mentions]
     by = outcome.corrected if outcome else None
     corrected = f"Corrected by {by.by} on {by.at:%Y-%m-%d}." if by else ""
-    said = (outcome.headline if outcome else _outcomes(report), _call(report), corrected)
+    parts = (outcome.headline if outcome else _outcomes(report), _call(report), corrected)
     return FeedEntry(
         report.scope,
         report.title,
@@ -58,18 +58,18 @@ def entry_of(report: Report, summary: Summary | None, path: str) -> FeedEntry:
         path,
         summary.content_html if summary else "",
         tuple(dict.fromkeys(category for category in categories if category)),
-        " ".join(filter(None, said)),
+        " ".join(filter(None, parts)),
     )
 
 
 def _outcomes(report: Report) -> str:
-    """The decisions of a digest, in the order of its threads, which is the newest first."""
+    """Return the decisions of a digest, the newest thread first."""
     decided = [thread for thread in report.threads if thread.outcome and thread.is_decided]
-    said = [f"{thread.title}: {thread.outcome.sentence}" for thread in decided if thread.outcome]
+    lines = [f"{thread.title}: {thread.outcome.sentence}" for thread in decided if thread.outcome]
     left = len(report.threads) - len(decided)
     if left:
-        said.append(f"No decision found in {left} thread{'' if left == 1 else 's'}.")
-    return "\n".join(said)
+        lines.append(f"No decision found in {left} thread{'' if left == 1 else 's'}.")
+    return "\n".join(lines)
 
 
 def _call(report: Report) -> str:
@@ -81,7 +81,7 @@ def _call(report: Report) -> str:
 
 
 def atom_feed(feed: Feed, entries: Sequence[FeedEntry], base_url: str, now: datetime) -> bytes:
-    """The feed's document. `now` is used where there is no entry to take a time from."""
+    """Return the Atom document. `now` is the time of a feed without entries."""
     ET.register_namespace("", NAMESPACE)
     root = ET.Element(f"{{{NAMESPACE}}}feed", {XML_BASE: f"{base_url.rstrip('/')}/"})
     _text(root, "id", feed_id("feed", feed.kind, feed.name))
@@ -92,7 +92,7 @@ def atom_feed(feed: Feed, entries: Sequence[FeedEntry], base_url: str, now: date
     _link(root, "alternate", feed.page_path, base_url, "text/html")
     latest: dict[str, FeedEntry] = {}
     for entry in sorted(entries, key=lambda entry: entry.published, reverse=True):
-        latest.setdefault(entry.scope, entry)  # one entry a scope
+        latest.setdefault(entry.scope, entry)  # One entry for each scope.
     for entry in latest.values():
         _entry(root, entry, base_url)
     return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True))
@@ -110,7 +110,7 @@ def _entry(root: ET.Element, entry: FeedEntry, base_url: str) -> None:
         _text(element, "summary", entry.outcome)
     if entry.html:
         content = ET.SubElement(element, f"{{{NAMESPACE}}}content", {"type": "html"})
-        content.set(XML_BASE, _absolute(entry.path, base_url))  # its citations are links within the page
+        content.set(XML_BASE, _absolute(entry.path, base_url))  # Citations link within the page.
         content.text = _fit(entry.html)
 
 
@@ -136,13 +136,13 @@ def _fit(text: str) -> str:
 
 
 CALENDAR = "text/calendar"
-OCTETS = 73  # of a line, beside its end; one of its folds begins with a space
+OCTETS = 73  # Octets in a line, without its line end and the space of a continuation.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+")
 
 
 @dataclass(frozen=True, slots=True)
 class CallEnd:
-    """A call with the day on which it ends; `scope` is what it keeps when its report is made anew."""
+    """A call and its last day. Its calendar event keeps its id through `scope`."""
 
     scope: str
     title: str
@@ -182,7 +182,7 @@ def _property_text(text: str) -> str:
 
 
 def _folded(line: str) -> Iterator[str]:
-    """Lines of at most 75 octets; no character is cut in two."""
+    """Yield lines of at most 75 octets, without splitting a character."""
     part, size = "", 0
     for character in line:
         width = len(character.encode())

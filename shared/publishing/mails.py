@@ -1,7 +1,6 @@
 """The mails of a subscription, as plain text and as HTML with the same words.
 
-A digest tells each report by its title, its outcome as it is shown on the page, and its address. It holds no
-other text of mails.
+A digest has the title, the displayed outcome and the address of each report, and no other text of mails.
 """
 
 import hashlib
@@ -41,7 +40,7 @@ def link_to(settings: Settings, subscription: Subscription, purpose: LinkPurpose
 
 
 def is_signed(settings: Settings, named: tuple[str, str, str], purpose: LinkPurpose) -> bool:
-    """Whether a link with this partition, id and token is one of ours."""
+    """Return whether the token is valid for this partition, id and purpose."""
     address_key, id_, token = named
     wanted = token_of(settings, address_key, id_, purpose)
     return hmac.compare_digest(token.encode("utf-8", "replace"), wanted.encode())
@@ -69,49 +68,49 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200b-\u200f\u202a-\
 @dataclass(frozen=True, slots=True)
 class DigestEntry:
     title: str
-    outcome: str  # empty where none is said
+    outcome: str  # Empty if there is no stated outcome.
     address: str
     day: str
-    decided: tuple["DigestEntry", ...] = ()  # threads of a week or month, with their outcomes
+    decided: tuple["DigestEntry", ...] = ()  # Threads of a week or month, with their outcomes.
 
 
 def entries_of(
     rows: Sequence[Mapping[str, Any]], public_url: str, since: datetime | None = None
 ) -> list[DigestEntry]:
-    """Decisions come first, then the newest; `since` is when the reader was last written to.
+    """Return the entries with decisions first, then the newest. `since` is the time of the last digest.
 
-    A thread stands once: as an entry of its own, else under the first week or month that lists it.
+    A thread appears once: as its own entry, or under the first week or month that lists it.
     """
-    told = {row.get("thread_id") for row in rows}
+    listed = {row.get("thread_id") for row in rows}
     entries: list[DigestEntry] = []
     for row in rows:
-        threads = [one for one in row.get("threads") or [] if one["thread_id"] not in told]
-        told.update(one["thread_id"] for one in threads)
+        threads = [thread for thread in row.get("threads") or [] if thread["thread_id"] not in listed]
+        listed.update(thread["thread_id"] for thread in threads)
         known = {**row, "threads": threads}
         entries.append(_entry(known, public_url.rstrip("/"), stored_time(since) if since else ""))
     return sorted(entries, key=lambda entry: not (entry.outcome or entry.decided))
 
 
 def _entry(row: Mapping[str, Any], base: str, since: str) -> DigestEntry:
-    thread = row.get("thread_id")
-    threads = sorted(row.get("threads") or [], key=lambda one: str(one.get("read_at")) <= since)
-    decided = [_entry({**one, "published_at": one.get("read_at")}, base, since) for one in threads]
+    thread_id = row.get("thread_id")
+    threads = sorted(row.get("threads") or [], key=lambda thread: str(thread.get("read_at")) <= since)
+    decided = [_entry({**thread, "published_at": thread.get("read_at")}, base, since) for thread in threads]
     return DigestEntry(
         one_line(row.get("title") or "No subject"),
-        one_line(_said(row)),
-        f"{base}/threads/{quote(thread)}" if thread else f"{base}/reports/{quote(row['report_id'])}",
+        one_line(_stated_outcome(row)),
+        f"{base}/threads/{quote(thread_id)}" if thread_id else f"{base}/reports/{quote(row['report_id'])}",
         str(row.get("last_message_date") or row["published_at"])[:10],
         tuple(entry for entry in decided if entry.outcome),
     )
 
 
-def _said(row: Mapping[str, Any]) -> str:
+def _stated_outcome(row: Mapping[str, Any]) -> str:
     outcome = row.get("outcome") or {}
     return str(outcome.get("sentence", "")) if outcome.get("tier") == "said" else ""
 
 
 def one_line(text: str) -> str:
-    """Without what could begin another line, or turn the direction of the text around it."""
+    """Return the text on one line without control and bidi characters."""
     line = " ".join(_UNPRINTABLE.sub(" ", text).split())
     return line if len(line) <= LONGEST_TITLE else f"{line[: LONGEST_TITLE - 1]}…"
 
@@ -122,9 +121,9 @@ def topic_words(subscription: Subscription) -> str:
 
 
 def confirmation(settings: Settings, subscription: Subscription, now: datetime) -> EmailMessage:
-    """Says who asks for what, and that nothing happens without an answer.
+    """Create the mail that asks for a confirmation. Without an answer, nothing happens.
 
-    Anybody's address may have been typed: at a site with accounts the topic is shown after sign-in.
+    Any address may have been typed in, so a site with accounts shows the topic only after sign-in.
     """
     topic = topic_words(subscription) if settings.AUTH_MODE == "public" else settings.PUBLIC_URL
     lines = [
@@ -144,7 +143,7 @@ def confirmation(settings: Settings, subscription: Subscription, now: datetime) 
 def digest(
     settings: Settings, subscription: Subscription, entries: Sequence[DigestEntry], *, more: bool
 ) -> EmailMessage:
-    """The same mail, with the same Message-ID, at every attempt."""
+    """Create the digest. Every attempt has the same content and Message-ID."""
     if subscription.until is None:
         raise ValueError("a digest has an end: it is claimed first")
     topic = topic_words(subscription)
@@ -175,9 +174,9 @@ def _domain(settings: Settings) -> str:
 
 
 def _text(topic: str, entries: Sequence[DigestEntry], *, more: bool, ending: str) -> str:
-    told = ["\n".join(_lines(entry)) for entry in entries]
+    reports = ["\n".join(_lines(entry)) for entry in entries]
     rest = ["More reports are on the page."] if more else []
-    return "\n\n".join([f"New on {topic}:", *told, *rest, f"-- \nUnsubscribe: {ending}"]) + "\n"
+    return "\n\n".join([f"New on {topic}:", *reports, *rest, f"-- \nUnsubscribe: {ending}"]) + "\n"
 
 
 def _lines(entry: DigestEntry) -> list[str]:
@@ -186,10 +185,10 @@ def _lines(entry: DigestEntry) -> list[str]:
 
 
 def _html(topic: str, entries: Sequence[DigestEntry], *, more: bool, ending: str) -> str:
-    told = "".join(map(_item, entries))
+    items = "".join(map(_item, entries))
     rest = "<p>More reports are on the page.</p>" if more else ""
     end = f'<p><small><a href="{html.escape(ending)}">Unsubscribe</a></small></p>'
-    return _page(f"<h1>New on {html.escape(topic)}</h1><ul>{told}</ul>{rest}{end}")
+    return _page(f"<h1>New on {html.escape(topic)}</h1><ul>{items}</ul>{rest}{end}")
 
 
 def _linked(line: str) -> str:

@@ -1,9 +1,9 @@
-"""Subscriptions to digests by mail: asked for, confirmed by a link in a mail (double opt-in), sent and ended.
+"""Subscriptions to digests by mail: request, confirmation by a link (double opt-in), delivery and end.
 
-Anybody can type anybody's address into a form. So one address gets at most one mail an hour for a topic and
-has few open requests, the site sends a bounded number of such mails an hour, and an answer never says whether
-an address is known. Digests are sent at least once: an attempt is counted before it is made, and a repeat has
-the same Message-ID.
+A visitor can type in any address. So an address gets at most one mail an hour for a topic and has few open
+requests, the site sends a limited number of such mails an hour, and an answer never shows whether an address
+is known. Digests are sent at least once: an attempt is counted before it is made, and a repeat has the same
+Message-ID.
 """
 
 import asyncio
@@ -44,12 +44,12 @@ from shared.pipeline.state.deliveries import (
 from shared.publishing.mails import confirmation, digest, entries_of
 from shared.settings.app import Settings
 
-TIMEOUT_SECONDS = 10  # of one command: a server that is silent for longer is down
+TIMEOUT_SECONDS = 10  # For one command, after which the server counts as down.
 _REFUSED_FOR_GOOD = range(500, 600)
 
 
 class MailNotSentError(Exception):
-    """The server did not take it. `for_good`: it does not take mail for this address."""
+    """The server did not accept the mail. `for_good` means that it will never accept the address."""
 
     def __init__(self, message: str, *, for_good: bool = False) -> None:
         super().__init__(message)
@@ -57,14 +57,14 @@ class MailNotSentError(Exception):
 
 
 async def send_mail(settings: Settings, mail: EmailMessage) -> None:
-    """Send it, beside the event loop: smtplib blocks while it waits for the server."""
+    """Send the mail in a thread, because smtplib blocks."""
     try:
         await asyncio.to_thread(_send_blocking, settings, mail)
     except smtplib.SMTPRecipientsRefused as error:
-        code, said = next(iter(error.recipients.values()))
-        text = f"the server refused the address: {code} {said.decode('utf-8', 'replace')}"
+        code, reply = next(iter(error.recipients.values()))
+        text = f"the server refused the address: {code} {reply.decode('utf-8', 'replace')}"
         raise MailNotSentError(text[:300], for_good=code in _REFUSED_FOR_GOOD) from error
-    except (smtplib.SMTPException, OSError) as error:  # OSError: no connection, time-outs, TLS
+    except (smtplib.SMTPException, OSError) as error:  # OSError: no connection, time-out or TLS failure.
         raise MailNotSentError(f"{type(error).__name__}: {error}"[:300]) from error
 
 
@@ -92,7 +92,7 @@ MAX_ENTRIES = 50
 
 
 async def send_due_digests(clients: Clients, now: datetime) -> int:
-    """How many mails the server took. Nothing happens where no server is set."""
+    """Send the due digests, and return how many the server accepted. Do nothing without SMTP_URL."""
     if clients.settings.SMTP_URL is None:
         return 0
     due = clients.store.query(DUE_SUBSCRIPTIONS, Session(), now=stored_time(now), limit=MAX_A_RUN)
@@ -104,9 +104,9 @@ async def send_due_digests(clients: Clients, now: datetime) -> int:
 async def _send_due(clients: Clients, id_: str, key: str, now: datetime) -> bool:
     subscription = await clients.store.find(Subscription, id_, Session(), partition=key)
     if subscription is None or subscription.next_due_at is None or subscription.next_due_at > now:
-        return False  # ended, suspended, or taken by another instance since
+        return False  # Ended, suspended, or sent by another instance.
     if subscription.attempts >= MAX_ATTEMPTS:
-        why = subscription.error or "its last attempt was cut off"
+        why = subscription.error or "its last attempt was interrupted"
         await postpone_digest(clients.store, subscription, now, why)
         return False
     delay = exponential(FIRST_DELAY, subscription.attempts + 1, LONGEST_DELAY)
@@ -116,7 +116,7 @@ async def _send_due(clients: Clients, id_: str, key: str, now: datetime) -> bool
 
 
 def _has_lapsed(settings: Settings, subscription: Subscription, now: datetime) -> bool:
-    """At a site with accounts: roles and groups are not known for ever."""
+    """Return whether the account's roles and groups are too old to use, at a site with accounts."""
     asked_at = subscription.confirmed_at or subscription.created_at
     is_known = subscription.account and asked_at > now - timedelta(days=ACCESS_DAYS)
     return settings.AUTH_MODE != "public" and not is_known
@@ -162,19 +162,19 @@ async def _send(clients: Clients, subscription: Subscription, mail: EmailMessage
 
 
 ASK_AGAIN_AFTER = timedelta(hours=1)
-MAX_OPEN = 3  # requests of one address that nobody has confirmed
+MAX_OPEN = 3  # Unconfirmed requests of one address.
 MAX_OF_ADDRESS = 50
 MAX_ASKED_AN_HOUR = 200
 
 
 class TooManyRequestsError(PipelineError):
-    """The site has sent as many mails of this kind as it does in an hour."""
+    """The site has reached its limit of confirmation mails for this hour."""
 
 
 async def subscribe(clients: Clients, address: str, topic: Topic, cadence: Cadence) -> None:
-    """Send the mail that asks whether it is wanted; MailNotSentError where that fails.
+    """Send the confirmation mail. Raise MailNotSentError if that fails.
 
-    Nothing is sent, and nothing said, where the address has had one lately or has too many.
+    Do nothing, without telling the caller, if the address had such a mail lately or has too many requests.
     """
     now = clients.runtime.now()
     key = address_key(address)
@@ -193,19 +193,21 @@ async def subscribe(clients: Clients, address: str, topic: Topic, cadence: Caden
         asked = new if await _created(clients, new) else None
     elif known.asked_at > now - ASK_AGAIN_AFTER:
         return
-    else:  # unless another request is about to send one
+    else:  # Unless another request sends the mail.
         asked = known if await mark_confirmation_sent(clients.store, known, now) else None
     if asked is not None:
         await send_mail(clients.settings, confirmation(clients.settings, asked, now))
-        log.info("A mail asks whether the subscription %s is wanted", id_)
+        log.info("Sent the confirmation mail of subscription %s", id_)
 
 
 async def _created(clients: Clients, subscription: Subscription) -> bool:
-    """False where the address has too many, or another request was faster."""
+    """Create the subscription. Return False if the address has too many or another request was faster."""
     rows = clients.store.query(SUBSCRIPTIONS_OF_ADDRESS, Session(), partition=subscription.address_key)
     confirmed = [row.get("confirmed_at") is not None async for row in rows]
     if confirmed.count(False) >= MAX_OPEN or len(confirmed) >= MAX_OF_ADDRESS:
-        log.warning("The subscription %s is one too many for its address", subscription.id)
+        log.warning(
+            "The address of subscription %s has too many subscriptions or open requests", subscription.id
+        )
         return False
     after = stored_time(subscription.asked_at - ASK_AGAIN_AFTER)
     (asked,) = [row async for row in clients.store.query(LATELY_ASKED, Session(), after=after)]
@@ -219,7 +221,7 @@ async def find_subscription(clients: Clients, key: str, id_: str) -> Subscriptio
 
 
 async def confirm(clients: Clients, subscription: Subscription, caller: Caller = ANYBODY) -> None:
-    """Once or several times: the same. Precondition: the link was signed for it."""
+    """Confirm the subscription. A repeat changes nothing. Precondition: the link was signed for it."""
     known = ANYBODY if clients.settings.AUTH_MODE == "public" else caller
     account = {"account": known.name, "roles": sorted(known.roles), "groups": sorted(known.groups)}
     if not await confirm_subscription(clients.store, subscription, clients.runtime.now(), account):
@@ -229,13 +231,13 @@ async def confirm(clients: Clients, subscription: Subscription, caller: Caller =
 
 
 async def unsubscribe(clients: Clients, subscription: Subscription) -> None:
-    """Precondition: the link was signed for it."""
+    """End the subscription. Precondition: the link was signed for it."""
     await end_subscription(clients.store, subscription)
     log.info("The subscription %s was ended by its reader", subscription.id)
 
 
 async def forget_address(clients: Clients, address: str) -> int:
-    """End all that an address has subscribed to; how many there were."""
+    """End all subscriptions of an address, and return their number."""
     key = address_key(address)
     rows = clients.store.query(SUBSCRIPTIONS_OF_ADDRESS, Session(), partition=key)
     ids = [row["id"] async for row in rows]

@@ -1,8 +1,8 @@
-"""Delivers reports to webhooks: at least once, with a bounded number of attempts, outside of the stages.
+"""Deliver reports to webhooks at least once, with a limited number of attempts, outside of the stages.
 
-The deliveries are planned on the report itself (an outbox), and a scheduled message says when to look for due
-ones. An attempt is counted before it is made, so that a crash cannot repeat it for ever; a receiver
-recognises a repeat by its delivery id.
+The report itself stores its planned deliveries (an outbox), and a scheduled message starts the due attempts.
+An attempt is counted before it is made, so that a crash cannot repeat it without end. The receiver recognizes
+a repeat by its delivery id.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ from shared.settings.outgoing import Webhook, parse_webhooks
 
 if TYPE_CHECKING:
     import aiohttp
-else:  # the stage that plans deliveries imports this module, and sends nothing
+else:  # The stage that plans deliveries imports this module and sends nothing.
     aiohttp = lazy("aiohttp")
 
 _SUCCESS = range(200, 300)
@@ -61,7 +61,7 @@ _REDIRECTS = range(300, 400)
 
 
 class NotDeliveredError(Exception):
-    """The receiver did not accept it. `for_good`: another attempt would end the same way."""
+    """The receiver did not accept it. `for_good` means that a retry would fail in the same way."""
 
     def __init__(self, message: str, *, retry_after: float | None = None, for_good: bool = False) -> None:
         super().__init__(message)
@@ -70,7 +70,7 @@ class NotDeliveredError(Exception):
 
 
 def payload(report: Report, settings: Settings) -> bytes:
-    """The report's facts and its address, with e-mail addresses masked as on pages."""
+    """Return the report's facts and its address, with e-mail addresses masked as on pages."""
     stored = report.to_cosmos()
     facts: dict[str, Any] = {
         name: stored[name]
@@ -81,13 +81,13 @@ def payload(report: Report, settings: Settings) -> bytes:
         )
     }  # fmt: skip
     url = f"{settings.PUBLIC_URL.rstrip('/')}/api/reports/{report.report_id}"
-    shown = facts if settings.SHOW_ADDRESSES else mask_json(facts)
-    body = {"event": "report.published", **shown, "url": url}
+    visible = facts if settings.SHOW_ADDRESSES else mask_json(facts)
+    body = {"event": "report.published", **visible, "url": url}
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def sign(secret: str, body: bytes, at: int) -> str:
-    """HMAC-SHA256 over the time and the body, so that neither can be changed."""
+    """Return the HMAC-SHA256 of the time and the body."""
     digest = hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
     return f"t={at},v1={digest}"
 
@@ -128,10 +128,10 @@ log = logging.getLogger(__name__)
 CLOSED = "not all readers may read its source, and the webhook does not name the source"
 MAX_A_RUN = 200
 AT_ONCE = 8
-FIRST_DELAY, LONGEST_DELAY = 30.0, 3600.0  # doubled each time: all attempts take about an hour
+FIRST_DELAY, LONGEST_DELAY = 30.0, 3600.0  # The delay doubles, so all attempts take about an hour.
 MAX_ATTEMPTS = 8
-TIMEOUT_SECONDS = 10.0  # of one attempt: a receiver takes a report and works on it later
-# In a row, in one run: a receiver that is down is not asked again for every one of a thousand reports.
+TIMEOUT_SECONDS = 10.0  # Of one attempt. A receiver should accept a report first and process it later.
+# Consecutive failures in one run, after which the other reports for the receiver wait for the next run.
 FAILURES_UNTIL_LEFT_ALONE = 3
 
 
@@ -154,7 +154,7 @@ async def deliver_due(
     policy: AddressPolicy | None = None,
     patience: float = TIMEOUT_SECONDS,
 ) -> int:
-    """Attempt all due deliveries. Returns how many arrived."""
+    """Attempt all due deliveries. Return how many were accepted."""
     due = clients.store.query(DUE_DELIVERIES, Session(), now=stored_time(now), limit=MAX_A_RUN)
     reports = [(row["id"], row["scope"]) async for row in due]
     policy = policy or AddressPolicy.parse(
@@ -174,7 +174,7 @@ class _DeliveryRun:
     clients: Clients
     now: datetime
     policy: AddressPolicy
-    patience: float  # seconds of one attempt
+    patience: float  # Seconds for one attempt.
     delivered: int = 0
     _failures: Counter[str] = field(default_factory=Counter)
 
@@ -188,7 +188,7 @@ class _DeliveryRun:
         return delivery.next_attempt_at is None or delivery.next_attempt_at <= self.now
 
     async def _attempt(self, report: Report, index: int) -> Report | None:
-        """The report after the attempt; None if no attempt was made."""
+        """Attempt one delivery. Return the changed report, or None without an attempt."""
         delivery = report.deliveries[index]
         hooks = (hook for hook in _webhooks(self.clients.settings) if hook.name == delivery.channel)
         hook = next(hooks, None)
@@ -197,7 +197,7 @@ class _DeliveryRun:
         if report.source not in hook.sources and not await self._is_open(report):
             return await mark_delivery_failed(self.clients.store, report, index, CLOSED)
         if delivery.attempts >= MAX_ATTEMPTS:
-            return await self._give_up(report, index, delivery.error or "its last attempt was cut off")
+            return await self._give_up(report, index, delivery.error or "its last attempt was interrupted")
         if self._failures[hook.name] >= FAILURES_UNTIL_LEFT_ALONE:
             return None
         # The attempt is counted before it is made, and by one instance only.
@@ -207,7 +207,7 @@ class _DeliveryRun:
         return await self._send(hook, claimed, index) if claimed else None
 
     async def _is_open(self, report: Report) -> bool:
-        """Whether all readers may read it: a webhook has what is closed where it names the source."""
+        """Return whether all readers may read the report. Others go only to webhooks that name the source."""
         allowed = await readable_sources(self.clients, ANYBODY)
         return allowed is None or report.source in allowed
 
@@ -234,7 +234,7 @@ class _DeliveryRun:
         )
 
     async def _give_up(self, report: Report, index: int, why: str) -> Report:
-        """Announce it first: if a crash makes this repeat, the broker drops the duplicate event."""
+        """Publish the event first, because the broker drops its duplicate if a crash repeats this."""
         delivery = report.deliveries[index]
         failed = ReportDeliveryFailed(
             report_id=report.report_id,
@@ -253,7 +253,7 @@ AFTER_A_FAILURE = timedelta(minutes=1)
 
 
 async def wake_deliveries(clients: Clients, at: datetime) -> None:
-    """Have the due deliveries attempted soon after that time. The broker drops a repeat of the same slot."""
+    """Schedule the due deliveries for soon after `at`. The broker drops a repeat in the same time slot."""
     slots = math.floor(max(at, clients.runtime.now()).timestamp() / SLOT_SECONDS) + 1
     due = datetime.fromtimestamp(slots * SLOT_SECONDS, UTC)
     name = stored_time(due)
@@ -261,7 +261,7 @@ async def wake_deliveries(clients: Clients, at: datetime) -> None:
 
 
 async def wake_for_next_delivery(clients: Clients, *, no_later_than: datetime | None = None) -> bool:
-    """Ask for the next attempt that any report plans, or only for one that is due by then; whether one is."""
+    """Schedule the next planned attempt, but not after `no_later_than`. Return whether there is one."""
     rows = clients.store.query(NEXT_DELIVERY, Session())
     times = [datetime.fromisoformat(row["next_delivery_at"]) async for row in rows]
     if not times or (no_later_than is not None and times[0] > no_later_than):
@@ -271,7 +271,7 @@ async def wake_for_next_delivery(clients: Clients, *, no_later_than: datetime | 
 
 
 async def deliver_and_wake(clients: Clients) -> int:
-    """Attempt what is due, and ask for the next time. Returns how many arrived."""
+    """Attempt the due deliveries and schedule the next. Return how many were accepted."""
     now = clients.runtime.now()
     try:
         delivered = await deliver_due(clients, now)
@@ -280,7 +280,7 @@ async def deliver_and_wake(clients: Clients) -> int:
         failure = classify(error)
         if failure.kind is ErrorKind.PERMANENT:
             raise
-        # Delivered again at once, the message would be a dead letter before the service is back.
+        # An immediate retry would make the message a dead letter before the service is back.
         log.warning("Deliveries wait for a minute: %s", failure.for_logs)
         labels = {"service": DELIVERIES.name, "error_type": failure.error_type}
         pipeline_metrics().failures.add(1, labels)

@@ -1,4 +1,4 @@
-"""What the app sends to: mail addresses, the mail server (SMTP_URL) and webhooks (WEBHOOKS)."""
+"""The destinations of the app: mail addresses, the mail server (SMTP_URL) and webhooks (WEBHOOKS)."""
 
 import json
 import re
@@ -17,7 +17,7 @@ _ADDRESS = re.compile(rf"{_LOCAL}@({_LABEL}\.)+{_LABEL}")
 
 
 def is_address(text: str) -> bool:
-    """No quoted forms, comments or other scripts: a server might read those in its own way."""
+    """Return whether the text is a plain address, without forms that servers read in different ways."""
     return len(text) <= LONGEST and _ADDRESS.fullmatch(text) is not None
 
 
@@ -26,17 +26,16 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def connection_fields(text: str) -> dict[str, str]:
-    """The fields of a connection string."""
     return dict(part.partition("=")[::2] for part in text.split(";") if part)
 
 
 class InvalidMailServerError(ValueError):
-    """The setting is no address of a mail server. The message repeats nothing of it."""
+    """The setting is not the URL of a mail server. The message contains nothing of it."""
 
 
 @dataclass(frozen=True)
 class MailServer:
-    """`smtp` upgrades the connection by STARTTLS, except to this machine. `smtps` is TLS from the start."""
+    """A mail server. `smtp` uses STARTTLS, except to localhost, and `smtps` uses TLS from the start."""
 
     host: str
     port: int
@@ -50,7 +49,7 @@ class MailServer:
 
 
 def parse_mail_server(url: str) -> MailServer:
-    """From `smtp://user:password@host:port`, where user and password are percent-encoded."""
+    """Parse `smtp://user:password@host:port` with percent-encoded user and password."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -68,15 +67,15 @@ def parse_mail_server(url: str) -> MailServer:
 
 MAX_WEBHOOKS = 20
 SHORTEST_SECRET = 16
-ReportType = Literal["thread", "weekly", "consensus", "draft-focused"]  # as SummaryType has them
+ReportType = Literal["thread", "weekly", "consensus", "draft-focused"]  # The values of SummaryType.
 
 
 class InvalidWebhooksError(ValueError):
-    """The setting is no list of webhooks."""
+    """The setting is not a list of webhooks."""
 
 
 class Webhook(BaseModel):
-    """`types` and `sources` say which reports it wants; without sources, those of all."""
+    """A webhook with filters: report `types`, and `sources` (empty for all)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -110,7 +109,7 @@ _LIST = TypeAdapter(Annotated[list[Webhook], Field(max_length=MAX_WEBHOOKS)])
 
 @lru_cache(maxsize=4)
 def parse_webhooks(text: str) -> Sequence[Webhook]:
-    """The webhooks of a setting; the error names the place of the fault and never what stands there."""
+    """Parse the setting. An error names the position and never the value."""
     try:
         hooks = _LIST.validate_python(json.loads(text) if text.strip() else [])
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""A citation is verified, or there is none: its quote stands verbatim, but for white space, in its chunk."""
+"""Verify citations. A quote must be in its chunk, verbatim except for white space."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ _WORD = re.compile(r"\S+")
 
 
 def is_long_enough(quote: str, text: str) -> bool:
-    """Whether a quote is long enough to show anything: three words, or a whole sentence such as "+1"."""
+    """Return whether a quote has three words or is a whole sentence such as "+1"."""
     words = " ".join(quote.split())
     if len(words.split()) >= _MIN_WORDS:
         return True
@@ -27,7 +27,7 @@ def is_long_enough(quote: str, text: str) -> bool:
 def verified(
     quote: str, chunk: ContextChunk | None, message: ContextMessage | None, relevance: float = 1.0
 ) -> Citation | None:
-    """The citation, with the quote as it stands in the chunk and its offset; None if it is not there."""
+    """Return a citation with the exact quote and its offset in the chunk, or None if it is not there."""
     if chunk is None or message is None or chunk.message_key != message.key:
         return None
     found = find_words(quote, chunk.text)
@@ -50,7 +50,7 @@ def cite(
     chunks: Iterable[ContextChunk],
     relevance: float = 1.0,
 ) -> Citation | None:
-    """A citation of a sentence: of all of it where one chunk holds it, else of as much as one holds."""
+    """Return a citation of the sentence, or of the longest part within one chunk."""
     quote = _shortened(evidence.quote)
     of_message = [chunk for chunk in chunks if chunk.message_key == message.key]
     for chunk in of_message:
@@ -63,7 +63,6 @@ def cite(
 
 
 def _shortened(quote: str) -> str:
-    """The quote, cut after a word if it is too long to show."""
     if len(quote) <= MAX_QUOTE_CHARS:
         return quote
     ends = [match.end() for match in _WORD.finditer(quote) if match.end() <= MAX_QUOTE_CHARS]
@@ -73,7 +72,7 @@ def _shortened(quote: str) -> str:
 def _longest_part(
     quote: str, chunk: ContextChunk, message: ContextMessage, relevance: float
 ) -> Citation | None:
-    """A sentence may run over the edge of a chunk: the part of it at this chunk's end or beginning."""
+    """Cite the part of a sentence at the start or end of this chunk. A chunk can end inside a sentence."""
     words, there = quote.split(), chunk.text.split()
     for length in range(min(len(words) - 1, len(there)), _MIN_WORDS, -1):
         if there[-length:] == words[:length]:
@@ -84,7 +83,7 @@ def _longest_part(
 
 
 def supported_only(claims: Iterable[Claim]) -> tuple[tuple[Claim, ...], tuple[Claim, ...]]:
-    """The claims that have a verified citation, and those that have none."""
+    """Return the claims with a verified citation, and the claims without."""
     kept: list[Claim] = []
     rejected: list[Claim] = []
     for claim in claims:
@@ -93,7 +92,7 @@ def supported_only(claims: Iterable[Claim]) -> tuple[tuple[Claim, ...], tuple[Cl
 
 
 def verify_stored(citations: Sequence[Citation], chunk_texts: Mapping[str, str]) -> list[Citation]:
-    """Those of stored citations that do not hold: the chunk is gone, or the quote is not at its offset."""
+    """Return the invalid citations: the chunk is missing, or the quote is not at its offset."""
     return [citation for citation in citations if not _holds(citation, chunk_texts.get(citation.chunk_id))]
 
 

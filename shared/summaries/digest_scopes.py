@@ -1,4 +1,4 @@
-"""What a digest is about: `weekly:<source>:2024-W03`, `consensus:<source>:2024-01`, `draft:<name>`."""
+"""The scopes of digests: `weekly:<source>:2024-W03`, `consensus:<source>:2024-01`, `draft:<name>`."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from shared.models.values import SummaryType
 MAX_DRAFTS = 50
 MAX_PERIODS = 60
 MAX_SOURCES = 5
-"""Of one thread: a mail that names a thousand drafts does not make a thousand digests."""
+"""The sources and drafts of one thread, so that a mail with a thousand drafts has few digests."""
 _WEEK = re.compile(r"(\d{4})-W(\d{2})")
 _MONTH = re.compile(r"(\d{4})-(\d{2})")
 _DRAFT = re.compile(r"draft-[a-z0-9-]{1,150}|(?:RFC|BCP|STD)\d{1,5}")
@@ -29,7 +29,7 @@ class InvalidScopeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class DigestScope:
-    """`period` is [start, end), in UTC; a draft has none."""
+    """A digest's scope. `period` is [start, end) in UTC, and a draft has none."""
 
     name: str
     kind: SummaryType
@@ -46,8 +46,8 @@ class DigestScope:
     def title(self) -> str:
         if self.draft is not None:
             return f"Discussion of {self.draft}"
-        what = "Week" if self.kind is SummaryType.WEEKLY else "Consensus"
-        return f"{what} {self.label} of {self.source}"
+        label = "Week" if self.kind is SummaryType.WEEKLY else "Consensus"
+        return f"{label} {self.label} of {self.source}"
 
 
 def parse_scope(name: str) -> DigestScope:
@@ -67,7 +67,7 @@ def parse_scope(name: str) -> DigestScope:
 def scopes_of_thread(
     sources: Sequence[str], draft_mentions: Iterable[str], dates: Iterable[datetime]
 ) -> list[DigestScope]:
-    """The digests that a thread of these sources, drafts and dates belongs to."""
+    """Return the digests that a thread of these sources, drafts and dates belongs to."""
     days = sorted({date.astimezone(UTC).date() for date in dates})
     weeks = dict.fromkeys("{}-W{:02d}".format(*day.isocalendar()[:2]) for day in days)
     months = dict.fromkeys(day.strftime("%Y-%m") for day in days)
@@ -82,7 +82,7 @@ def scopes_of_thread(
 def _parsed(name: str) -> DigestScope | None:
     try:
         return parse_scope(name)
-    except InvalidScopeError:  # a date before the year 1000, say: hostile mail has such
+    except InvalidScopeError:  # A hostile mail may have a date before the year 1000.
         return None
 
 

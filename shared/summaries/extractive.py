@@ -1,4 +1,4 @@
-"""The default summarizer: the thread's own sentences, as its reading sorts them. Deterministic."""
+"""The default summarizer: the thread's own sentences, sorted by its reading. Deterministic."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from shared.summaries.models import (
 def said_positions(
     reading: ThreadReading, stance: PositionStance, *, is_explicit: bool = True
 ) -> list[SentenceCitation]:
-    """The sentences of those who are said to stand so: by words, or by argument as a model reads it."""
+    """Return the sentences of stated positions: explicit ones, or arguments as a model reads them."""
     return [
         position.citation
         for position in reading.positions
@@ -40,7 +40,7 @@ _QUOTED_ONCE = frozenset(
     {Section.POSSIBLE_DECISIONS, Section.CONCERNS, Section.OPEN_ISSUES, Section.KEY_POINTS}
 )
 _FOREIGN_POINTS = 12
-"""Mails in a language that the reader does not know, of which one sentence is quoted."""
+"""The most mails in other languages than English of which a sentence is quoted."""
 
 
 @dataclass(frozen=True)
@@ -53,20 +53,20 @@ class ExtractiveSummarizer:
 
 
 def _claims(context: ThreadContext) -> Iterator[Claim]:
-    """A sentence stands once, in the first section that it fits; a decision may be a position too.
+    """Yield each sentence in the first section that fits. A decision can also be a position.
 
-    Who says the same again, as in the next version of a patch, is quoted once.
+    A repeated sentence, as in the next version of a patch, is quoted once.
     """
-    citing, shown, said = _Citing(context), set[tuple[str, int]](), set[tuple[str, str]]()
+    citing, used, quoted = _Citing(context), set[tuple[str, int]](), set[tuple[str, str]]()
     yield from citing.narrative(context.reading)
     for section, sentences in _sections(context):
-        fresh = [sentence for sentence in sentences if _place(sentence) not in shown]
+        fresh = [sentence for sentence in sentences if _place(sentence) not in used]
         for sentence in sentences if section is Section.DECISIONS else fresh:
-            shown.add(_place(sentence))
+            used.add(_place(sentence))
             claim = citing.claim(sentence, section)
-            if claim is None or (section in _QUOTED_ONCE and (claim.speaker, claim.text) in said):
+            if claim is None or (section in _QUOTED_ONCE and (claim.speaker, claim.text) in quoted):
                 continue
-            said.add((claim.speaker, claim.text))
+            quoted.add((claim.speaker, claim.text))
             yield claim
 
 
@@ -86,7 +86,7 @@ def _sections(context: ThreadContext) -> Iterator[tuple[Section, list[SentenceCi
     yield Section.PROPOSALS, [words] if words else []
     yield Section.CONCERNS, [objection.citation for objection in reading.objections]
     yield Section.OPEN_ISSUES, list(reading.open_issues)
-    withdrawn = [one.withdrawal for one in reading.objections if one.withdrawal is not None]
+    withdrawn = [objection.withdrawal for objection in reading.objections if objection.withdrawal is not None]
     counts = [tally.citation for tally in reading.tallies]
     latest = [remark.citation for remark in reading.latest]
     yield (
@@ -100,7 +100,7 @@ def _decisions(reading: ThreadReading, tier: Tier) -> list[SentenceCitation]:
 
 
 def _foreign_openings(messages: Iterable[ContextMessage]) -> list[SentenceCitation]:
-    """The first sentence of each mail in a language that the reader does not know: quoted, never judged."""
+    """Return the first sentence of each mail in another language than English, to quote it unread."""
     found: list[SentenceCitation] = []
     for message in messages:
         if len(found) < _FOREIGN_POINTS and language_of(message.text) not in {ENGLISH, UNKNOWN}:
@@ -112,8 +112,6 @@ def _foreign_openings(messages: Iterable[ContextMessage]) -> list[SentenceCitati
 
 
 class _Citing:
-    """Claims in the thread's own words."""
-
     def __init__(self, context: ThreadContext) -> None:
         self._messages = {message.message_id: message for message in context.messages}
         self._chunks: dict[str, list[ContextChunk]] = {}
@@ -121,7 +119,7 @@ class _Citing:
             self._chunks.setdefault(chunk.message_key, []).append(chunk)
 
     def narrative(self, reading: ThreadReading) -> Iterator[Claim]:
-        """A model's sentences, each with all that it rests on."""
+        """Yield the sentences of a model, each with all its citations."""
         for sentence in reading.model.narrative if reading.model else ():
             section = Section.NARRATIVE if sentence.is_borne else Section.READ_NARRATIVE
             cited = [self.claim(evidence, section) for evidence in sentence.evidence]
@@ -130,7 +128,7 @@ class _Citing:
                 yield Claim(sentence.text, section, tuple(citations))
 
     def claim(self, sentence: SentenceCitation, section: Section) -> Claim | None:
-        """The sentence as a claim of its sender; None where no chunk holds it."""
+        """Return the sentence as a claim of its sender, or None if no chunk contains it."""
         message = self._messages.get(sentence.message_id)
         if message is None:
             return None

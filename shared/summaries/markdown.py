@@ -1,4 +1,4 @@
-"""A thread summary as Markdown. Everything in it was written by strangers: nothing of it is markup."""
+"""Render a thread summary as Markdown. All its text is hostile and is escaped."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from shared.reading.positions import may_say_agreed
 from shared.summaries.models import Claim, Section, ThreadSummary
 
 OTHERS = "Other statements"
-"""Of lines that no heading describes: on labeled threads fewer than four in five would be right."""
+"""The heading for sections whose own heading would be right in fewer than four of five labeled threads."""
 HEADINGS = {
     Section.NARRATIVE: "Summary by the model",
     Section.READ_NARRATIVE: "Summary (inferred by the model)",
@@ -36,7 +36,7 @@ _BASES = {
     ConsensusBasis.COUNTED: "Counted from the positions.",
     ConsensusBasis.UNKNOWN: "",
 }
-# What is said is what was seen; where that is not clear, nothing is.
+# A label is shown only if the fate is clear.
 FATES = {
     Fate.ANSWERED: "apparently answered",
     Fate.TAKEN: "accepted by the proposer",
@@ -51,21 +51,26 @@ _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 def escape_markdown(text: str) -> str:
-    """Text on one line that Markdown shows as it is: no markup, no HTML, no link, no change of direction."""
+    """Return the text on one line without any effect in Markdown: no markup, HTML, link or bidi control."""
     flat = " ".join(_CONTROL.sub(" ", text).split())
     escaped = _SPECIAL.sub(r"\\\1", flat).translate(_ENTITIES)
     return _LINE_START.sub(r"\\\1", escaped).replace("www.", r"www\.")
 
 
 def render_markdown(summary: ThreadSummary) -> str:
-    """The summary with numbered citations. A claim without a verified citation does not appear."""
+    """Render the summary with numbered citations. A claim without a verified citation is left out."""
     numbers = {_identity(citation): number for number, citation in enumerate(summary.citations, 1)}
-    fates = {(one.citation.message_id, one.citation.quote): one for one in summary.reading.objections}
+    fates = {
+        (objection.citation.message_id, objection.citation.quote): objection
+        for objection in summary.reading.objections
+    }
     lines = [f"# {escape_markdown(summary.title)}", "", *_outcome(summary), *_tallies(summary.reading)]
     lines += _open_call(summary.reading)
     for heading in dict.fromkeys(HEADINGS.values()):
         claims = [
-            one for one in summary.claims if HEADINGS[_section(one, fates)] == heading and one.is_supported
+            claim
+            for claim in summary.claims
+            if HEADINGS[_section(claim, fates)] == heading and claim.is_supported
         ]
         if claims:
             lines += [f"## {_heading(heading, summary.reading)}", "", *_items(claims, numbers, fates), ""]
@@ -79,33 +84,34 @@ def _identity(citation: Citation) -> tuple[str, str]:
 
 
 def _outcome(summary: ThreadSummary) -> list[str]:
-    """The outcome in one sentence, and what it rests on."""
     outcome = summary.reading.outcome
     role = outcome.authority.role if outcome.authority else ""
-    is_told = outcome.tier is not Tier.SAID or (role and f"({role})" in outcome.sentence)
-    basis = "" if is_told else escape_markdown(basis_words(outcome.basis, role))
+    is_in_sentence = outcome.tier is not Tier.SAID or (role and f"({role})" in outcome.sentence)
+    basis = "" if is_in_sentence else escape_markdown(basis_words(outcome.basis, role))
     return [f"**{escape_markdown(outcome.sentence)}**{f' {basis}' if basis else ''}", ""]
 
 
 def basis_words(basis: ConsensusBasis, role: str) -> str:
-    """What an outcome rests on; `role` is what the source calls the person who decided."""
+    """Return the basis of an outcome. `role` is the source's name for the role that decided."""
     return f"Decided by the {role}." if basis is ConsensusBasis.RULED and role else _BASES[basis]
 
 
 def _tallies(reading: ThreadReading) -> list[str]:
-    """A role holder's own count, attributed: the reader counts only people whom it is sure of."""
+    """Return each tally of a role holder, with its author."""
     return [
         line
-        for one in reading.tallies
+        for tally in reading.tallies
         for line in (
-            escape_markdown(f"Tally by {one.by.name} ({one.by.role}): “{rejoined(one.citation.quote)}”"),
+            escape_markdown(
+                f"Tally by {tally.by.name} ({tally.by.role}): “{rejoined(tally.citation.quote)}”"
+            ),
             "",
         )
     ]
 
 
 def _open_call(reading: ThreadReading) -> list[str]:
-    """The question, until when it is asked, who has spoken, what is outstanding."""
+    """Return the question of the open call, its deadline, the number of speakers and open objections."""
     call = reading.open_call
     if call is None:
         return []
@@ -117,7 +123,7 @@ def _open_call(reading: ThreadReading) -> list[str]:
 
 
 def _heading(heading: str, reading: ThreadReading) -> str:
-    """Support is agreement only where something was agreed."""
+    """Return the heading. "In support" becomes "agreed" only with an agreed outcome."""
     if heading == HEADINGS[Section.AGREED] and may_say_agreed(
         has_consensus=reading.has_consensus, kind=reading.outcome.kind, tier=reading.outcome.tier
     ):
@@ -136,7 +142,7 @@ def _items(
 
 
 def _section(claim: Claim, fates: Mapping[tuple[str, str], Objection]) -> Section:
-    """An objection that its own writer withdrew was one."""
+    """Return the claim's section. An objection that its author withdrew is a dissent."""
     objection = _objection(claim, fates)
     return Section.DISSENT if objection and objection.fate is Fate.WITHDRAWN else claim.section
 
@@ -144,12 +150,11 @@ def _section(claim: Claim, fates: Mapping[tuple[str, str], Objection]) -> Sectio
 def _objection(claim: Claim, fates: Mapping[tuple[str, str], Objection]) -> Objection | None:
     if claim.section not in {Section.DISSENT, Section.CONCERNS}:
         return None
-    found = (fates.get((one.message_id, " ".join(one.quote.split()))) for one in claim.citations)
-    return next((one for one in found if one is not None), None)
+    found = (fates.get((cited.message_id, " ".join(cited.quote.split()))) for cited in claim.citations)
+    return next((objection for objection in found if objection is not None), None)
 
 
 def _fate(claim: Claim, fates: Mapping[tuple[str, str], Objection]) -> str:
-    """What became of an objection, where the claim is one."""
     objection = _objection(claim, fates)
     if objection is None or not FATES[objection.fate]:
         return ""
@@ -181,9 +186,9 @@ _ANCHOR = re.compile(r"<li>&lt;a id=&quot;(citation-\d{1,5})&quot;&gt;&lt;/a&gt;
 
 
 def render_html(markdown: str) -> str:
-    """Without any HTML that the Markdown itself may hold, and with links to safe addresses only.
+    """Render HTML without any HTML from the Markdown, and with links to safe addresses only.
 
-    The anchors that our own Markdown puts before each citation become the ids of its list.
+    The anchors before the citations become the ids of the list items.
     """
     html = str(MarkdownIt("js-default", {"html": False, "linkify": False}).render(markdown))
     text, heading, citations = html.rpartition(_CITATIONS)

@@ -1,4 +1,4 @@
-"""What a summarizer gets and gives."""
+"""The input and output of a summarizer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,33 +11,33 @@ from shared.reading.mails import ThreadMail
 
 
 class Section(StrEnum):
-    """Where a claim stands in a summary, in the order of reading."""
+    """The section of a claim in a summary, in reading order."""
 
     NARRATIVE = "narrative"
-    """In a chat model's own words; each sentence says what it cites."""
+    """A chat model's own words. Each sentence has citations."""
     READ_NARRATIVE = "read narrative"
-    """In a chat model's own words, where the cited words do not plainly say it."""
+    """A chat model's own words that the cited text does not clearly state."""
     AGREED = "agreed"
-    """People who say that they support it."""
+    """Stated support."""
     DISSENT = "dissent"
-    """People who say that they object."""
+    """Stated objections."""
     READ_SUPPORT = "read support"
-    """Support that follows from an argument, as a chat model reads it."""
+    """Support that a chat model infers from an argument."""
     READ_DISSENT = "read dissent"
-    """An objection that follows from an argument, as a chat model reads it."""
+    """Objections that a chat model infers from an argument."""
     DECISIONS = "decisions"
-    """By one whom the source names as deciding."""
+    """By a person whom the source defines as deciding."""
     POSSIBLE_DECISIONS = "possible decisions"
     PROPOSALS = "proposals"
     CONCERNS = "concerns"
-    """Remarks against it; whether their writers object is not said."""
+    """Critical remarks whose authors do not state that they object."""
     OPEN_ISSUES = "open issues"
     KEY_POINTS = "key points"
 
 
 @dataclass(frozen=True, slots=True)
 class ContextMessage:
-    """A message; `text` is its normalised text."""
+    """A message. `text` is its normalized text."""
 
     key: str
     message_id: str
@@ -55,7 +55,7 @@ class ContextMessage:
 
 @dataclass(frozen=True, slots=True)
 class ContextChunk:
-    """A chunk of a message's normalised text; what is cited is cited from a chunk."""
+    """A chunk of a message's normalized text. Citations refer to chunks."""
 
     chunk_id: str
     message_key: str
@@ -66,22 +66,22 @@ class ContextChunk:
 
 @dataclass(frozen=True, slots=True)
 class ThreadContext:
-    """A whole thread: all its messages in order, and all their chunks."""
+    """A whole thread: its messages in order, and their chunks."""
 
     thread_id: str
     subject: str
     messages: Sequence[ContextMessage]
     chunks: Sequence[ContextChunk]
     reading: ThreadReading
-    """As the rules read it."""
+    """The reading by rules."""
     mails: Sequence[ThreadMail]
-    """The same messages as a reader takes them, the root first."""
+    """The same messages in the reader's form, the root first."""
     profile: SourceProfile = field(default_factory=SourceProfile)
     context_window_tokens: int = 16_000
-    version: str = ""  # of what it is made of
-    gaps: tuple[str, ...] = ()  # what the reader has to know of the thread, in sentences
-    flags: Mapping[str, int] = field(default_factory=dict)  # how many messages each is about
-    marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # what is odd, by Message-ID
+    version: str = ""  # Of the content.
+    gaps: tuple[str, ...] = ()  # Sentences on missing or odd content, for the reader.
+    flags: Mapping[str, int] = field(default_factory=dict)  # The number of messages for each flag.
+    marks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # Oddities by Message-ID.
 
     def message(self, key: str) -> ContextMessage | None:
         return next((message for message in self.messages if message.key == key), None)
@@ -89,13 +89,13 @@ class ThreadContext:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One statement of a summary. It is supported if every citation was found where it says."""
+    """One statement of a summary. It is supported if all of its citations were verified."""
 
     text: str
     section: Section
     citations: tuple[Citation, ...] = ()
     speaker: str = ""
-    """Whose words the text is; empty where it is the summarizer's."""
+    """The author of the text. Empty if the summarizer wrote it."""
 
     @property
     def is_supported(self) -> bool:
@@ -104,7 +104,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What a call of a chat model cost."""
+    """The tokens of a chat model's calls."""
 
     prompt: int = 0
     completion: int = 0
@@ -121,13 +121,13 @@ class ThreadSummary:
     generated_by: str
     reading: ThreadReading
     rejected: tuple[Claim, ...] = ()
-    """Claims that no chunk of the thread bears: kept to be counted, never shown."""
+    """Claims without a verified citation, which are counted and never shown."""
     notes: tuple[str, ...] = ()
     tokens: Tokens = Tokens()
 
     @property
     def citations(self) -> list[Citation]:
-        """Each citation once, in the order of the claims; the numbers in the text count them from 1."""
+        """Return each citation once, in the order of the claims. The text numbers them from 1."""
         unique: dict[tuple[str, str], Citation] = {}
         for claim in self.claims:
             for citation in claim.citations:
@@ -136,7 +136,7 @@ class ThreadSummary:
 
 
 class Summarizer(Protocol):
-    """Makes a summary of a thread. Every claim it gives has verified citations."""
+    """Summarize threads with verified citations."""
 
     @property
     def name(self) -> str: ...

@@ -1,7 +1,7 @@
-"""Marks digests that have to be made again: a document for each counts how often it was touched.
+"""Mark digests as stale after a change of one of their threads.
 
-A refresh notes the count that it starts from. So thousands of threads of one week cost one write between two
-refreshes.
+A document for each digest counts the changes, and a refresh notes the count at its start. So any number of
+changes between two refreshes costs one write.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from shared.summaries.digest_scopes import DigestScope, scopes_of_thread
 
 
 async def touch_digests(clients: Clients, thread: Thread, session: Session) -> list[DigestScope]:
-    """Have every digest that the thread belongs to made again."""
+    """Mark every digest that the thread belongs to as stale."""
     dates = [
         datetime.fromisoformat(row["date"])
         async for row in clients.store.query(MESSAGE_DATES, session, thread=thread.id)

@@ -1,4 +1,4 @@
-"""Makes the digests that were touched: one version for each content, however often this runs."""
+"""Refresh stale digests. The same content gives the same version, however often this runs."""
 
 import hashlib
 import heapq
@@ -56,7 +56,7 @@ class DigestThread:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """Those that are shown, the newest first; and how many there are, and how many messages they have."""
+    """The threads that the digest shows, the newest first, and the number of all its threads and messages."""
 
     shown: list[DigestThread]
     threads: int = 0
@@ -65,7 +65,8 @@ class Selected:
 
 async def select_threads(clients: Clients, scope: DigestScope, session: Session) -> Selected:
     query, values = _query(scope)
-    # The touch that led here tells of a change that a replica may not show yet, and nobody touches it again.
+    # Without new session tokens, a replica may lack the change that made the digest stale, and no later
+    # change would mark it again.
     await clients.store.refresh(Thread, session)
     best: list[tuple[Any, ...]] = []
     threads = messages = 0
@@ -98,7 +99,7 @@ def _is_summarised(thread: Thread, scope: DigestScope) -> bool:
 
 
 async def _is_active(clients: Clients, thread: Thread, scope: DigestScope, session: Session) -> bool:
-    """Whether somebody wrote in the period: a thread can be silent between its first and its last mail."""
+    """Return whether a message is from the period. A thread can pause between its first and last message."""
     if scope.period is None:
         return True
     start, end = scope.period
@@ -132,7 +133,7 @@ def _last(thread: Thread) -> str:
     return stored_time(thread.last_message_date) if thread.last_message_date else ""
 
 
-# Claims of each thread.
+# The number of claims from each thread.
 CLAIMS = {SummaryType.WEEKLY: 3, SummaryType.CONSENSUS: 5, SummaryType.DRAFT_FOCUSED: 4}
 _ORDER = (
     "decisions", "dissent", "agreed", "possible decisions", "concerns", "open issues", "proposals",
@@ -148,14 +149,14 @@ class Composed:
 
 
 def content_hash(selected: Selected) -> str:
-    """Which summaries it is made of, and what it says of the rest."""
+    """Return a hash of the summaries in the digest and of the counts in its opening."""
     made_of = [[entry.thread.id, entry.summary.id] for entry in selected.shown]
     text = json.dumps([made_of, selected.threads, selected.messages])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def compose(scope: DigestScope, selected: Selected, chunk_texts: Mapping[str, str]) -> Composed:
-    """Claims of each thread whose every citation is still found in its chunk, and the digest's text."""
+    """Compose the text and the claims whose every citation still matches its chunk."""
     composed, parts = Composed(), dict[OutcomeGroup, list[str]]()
     for entry in selected.shown:
         before = len(composed.claims)
@@ -167,7 +168,7 @@ def compose(scope: DigestScope, selected: Selected, chunk_texts: Mapping[str, st
 
 
 def _chosen(scope: DigestScope, entry: DigestThread) -> list[SummaryClaim]:
-    """The most important claims: those on the draft first, then decisions and objections."""
+    """Return the most important claims: first claims on the draft, then decisions and objections."""
 
     def weight(claim: SummaryClaim) -> tuple[bool, int]:
         quotes = " ".join(entry.summary.citations[index].quote for index in claim.citations)
@@ -180,7 +181,7 @@ def _chosen(scope: DigestScope, entry: DigestThread) -> list[SummaryClaim]:
 def _add(
     composed: Composed, entry: DigestThread, claim: SummaryClaim, chunk_texts: Mapping[str, str]
 ) -> None:
-    """Add the claim to the digest, unless one of its citations does not hold any more."""
+    """Add the claim to the digest, unless one of its citations is no longer valid."""
     cited = [entry.summary.citations[index] for index in claim.citations]
     if verify_stored(cited, chunk_texts):
         return
@@ -194,7 +195,7 @@ def _add(
 
 
 def _group(entry: DigestThread) -> OutcomeGroup:
-    """As its own report says it."""
+    """Return the outcome group that the thread's own report shows."""
     reading = entry.summary.reading
     return outcome_group(
         has_consensus=reading is not None and reading.has_consensus,
@@ -245,8 +246,8 @@ def _opening(selected: Selected) -> str:
     )
 
 
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 log = logging.getLogger(__name__)
@@ -255,9 +256,9 @@ MAX_A_RUN = 200
 
 
 async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -> list[str]:
-    """Make those that were touched since they were made, up to the limit. Return their names.
+    """Refresh stale digests up to the limit, and return their names.
 
-    Also those whose report did not come: the event that announced the summary may be a dead letter.
+    Digests without a report are included, because the event of their summary may be a dead letter.
     """
     settings = clients.settings
     found = clients.store.query(
@@ -272,7 +273,7 @@ async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -
         try:
             await refresh_digest(clients, parse_scope(scope), now)
         except Exception as error:
-            log.exception("The digest %s could not be made", scope)
+            log.exception("The digest %s could not be refreshed", scope)
             await fail_digest(clients.store, parse_scope(scope).id, classify(error), now)
             failures.append(error)
     if failures:
@@ -281,7 +282,7 @@ async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -
 
 
 async def refresh_digest(clients: Clients, scope: DigestScope, now: datetime) -> Summary | None:
-    """Make the digest, and announce it if it is new. None where no thread is to be shown."""
+    """Refresh the digest, and announce it if it changed. Return None if it has no thread to show."""
     store, session = clients.store, Session()
     digest = await _begin(clients, scope, now)
     selected = await select_threads(clients, scope, session)
@@ -301,7 +302,7 @@ async def refresh_digest(clients: Clients, scope: DigestScope, now: datetime) ->
 
 
 async def _begin(clients: Clients, scope: DigestScope, now: datetime) -> Digest:
-    """Note which touches this refresh has seen, before it reads any thread."""
+    """Note the changes that this refresh includes, before it reads any thread."""
     store = clients.store
     await store.create(Digest(id=scope.id, scope=scope.name, created_at=now), Session())
     digest = await store.read(Digest, scope.id, Session())

@@ -1,4 +1,4 @@
-"""What reading threads with the chat model may cost, worked out before it is done."""
+"""Estimate the cost of reading threads with the chat model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from shared.summarization.thread_context import load_context
 
 _SAMPLE = 25
 _ANSWER_TOKENS = 600
-"""Of one answer: 500 were measured on labeled threads."""
+"""The tokens of one answer. Answers on labeled threads had 500."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingEstimate:
-    """Calls and tokens of all threads, extrapolated from those of a sample, on the safe side."""
+    """Calls and tokens of all threads, extrapolated from a sample, erring on the high side."""
 
     threads: int
     sampled: int
@@ -35,7 +35,7 @@ class ReadingEstimate:
 
 
 async def estimate_reading(clients: Clients, threads: Sequence[str]) -> ReadingEstimate | None:
-    """None where no chat model is asked."""
+    """Return the estimate, or None without a chat model."""
     settings, session = clients.settings, Session()
     if settings.SUMMARY_BACKEND == EXTRACTIVE:
         return None
@@ -45,11 +45,11 @@ async def estimate_reading(clients: Clients, threads: Sequence[str]) -> ReadingE
     for id_ in sample:
         thread = await clients.store.find(Thread, id_, session)
         if thread is None:
-            continue  # merged or deleted since it was listed
+            continue  # Merged or deleted after it was listed.
         try:
             context = await load_context(clients, thread, session, window=window)
         except DocumentNotFoundError:
-            continue  # its messages are not stored yet
+            continue  # Its messages are not stored yet.
         linked = LinkedThread(context.mails, context.profile)
         parts = number_thread(linked, context.subject, room=window - answer_room(window)).parts
         merging = max((part.tokens for part in parts), default=0) if len(parts) > 1 else 0

@@ -1,4 +1,4 @@
-"""Flags of a thread: conflicting copies, senders that fail, and so on. They change no count."""
+"""Flags of a thread, such as conflicting copies and failed sender checks. They do not change any count."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -52,10 +52,7 @@ _ON_EVERY_MAIL = frozenset({UNAUTHENTICATED, CONFUSABLE})
 def record_flags(
     thread: Thread, messages: Sequence[Message], marks: Mapping[str, Sequence[str]]
 ) -> dict[str, int]:
-    """How many messages each flag is about; those that are about none are left out.
-
-    `marks` are those of senders.
-    """
+    """Return the number of messages for each flag that applies. `marks` are the marks of senders."""
     via = [member.get("via") for member in thread.threading.get("members", [])]
     flags = {
         "conflicting_copies": sum(message.conflicts > 0 for message in messages),
@@ -65,14 +62,16 @@ def record_flags(
         "beyond_limit": via.count(BY_LIMIT),
         "hidden_text": sum(_HIDDEN in message.warnings for message in messages),
     }
-    flags |= {name: sum(mark in said for said in marks.values()) for mark, name in _MARKS.items()}
+    flags |= {
+        name: sum(mark in sender_marks for sender_marks in marks.values()) for mark, name in _MARKS.items()
+    }
     return {name: count for name, count in flags.items() if count}
 
 
 def sender_marks(
     reading: ThreadReading, mails: Sequence[ThreadMail], people: People
 ) -> dict[str, tuple[str, ...]]:
-    """What a reader has to know of senders, by Message-ID; of some, only where a claim rests on the mail."""
+    """Return the marks of senders by Message-ID. Some apply only to mails that support a claim."""
     cited = {citation.message_id for citation in _citations(reading)}
     found = {}
     for number, mail in enumerate(mails):
@@ -91,13 +90,12 @@ def _citations(reading: ThreadReading) -> Iterator[SentenceCitation]:
 
 
 def title_marks(thread: Thread) -> tuple[str, ...]:
-    """What a reader has to know of the thread's subject."""
     state = ThreadState.from_document(thread.threading) if thread.threading else ThreadState()
     return (TITLE_DISPUTED,) if opening_of(state).is_disputed else ()
 
 
 def message_marks(thread: Thread, messages: Sequence[Message]) -> dict[str, tuple[str, ...]]:
-    """The marks of messages that have some, by Message-ID."""
+    """Return the marks by Message-ID, without messages that have none."""
     members = thread.threading.get("members", [])
     via = {member["id"]: member.get("via") for member in members}
     joined_to = {member.get("parent") for member in members if member.get("via") == BY_SUBJECT}
@@ -115,26 +113,31 @@ def message_marks(thread: Thread, messages: Sequence[Message]) -> dict[str, tupl
 
 
 def marked_claims(reading: StoredReading, marks: Mapping[str, Sequence[str]]) -> StoredReading:
-    """With the marks beside each claim that they touch."""
+    """Return the reading with the marks at each claim that they affect."""
 
     def of(*message_ids: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(mark for one in message_ids for mark in marks.get(one, ())))
+        return tuple(dict.fromkeys(mark for id_ in message_ids for mark in marks.get(id_, ())))
 
     positions = [
-        replace(one, marks=tuple(dict.fromkeys((*one.marks, *of(one.citation.message_id)))))
-        for one in reading.positions
+        replace(position, marks=tuple(dict.fromkeys((*position.marks, *of(position.citation.message_id)))))
+        for position in reading.positions
     ]
     rests_on = [citation.message_id for citation in reading.outcome.evidence]
     if reading.outcome.basis is ConsensusBasis.COUNTED:
-        rests_on += [one.citation.message_id for one in positions if one.tier is Tier.SAID]
-    put = reading.proposition
+        rests_on += [position.citation.message_id for position in positions if position.tier is Tier.SAID]
+    proposal = reading.proposition
     return reading.model_copy(
         update={
             "positions": positions,
-            "objections": [replace(one, marks=of(one.citation.message_id)) for one in reading.objections],
-            "decisions": [replace(one, marks=of(one.citation.message_id)) for one in reading.decisions],
+            "objections": [
+                replace(objection, marks=of(objection.citation.message_id))
+                for objection in reading.objections
+            ],
+            "decisions": [
+                replace(decision, marks=of(decision.citation.message_id)) for decision in reading.decisions
+            ],
             "outcome": reading.outcome.model_copy(update={"marks": [*of(*rests_on)]}),
-            "proposition": replace(put, marks=of(put.message_id)) if put else None,
+            "proposition": replace(proposal, marks=of(proposal.message_id)) if proposal else None,
         }
     )
 

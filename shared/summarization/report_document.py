@@ -1,4 +1,4 @@
-"""A report as it follows from its summary: the scope's current one, or an earlier one that is asked for."""
+"""Create the document of a report from the current summary of its scope, or from a given earlier one."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -45,7 +45,6 @@ def report_of(summary: Summary, published_at: datetime, number: int = 0) -> Repo
 
 
 async def evidence_of(clients: Clients, threads: Iterable[Thread], session: Session) -> list[ReportedArchive]:
-    """The archives of these threads, as they are now."""
     ids = sorted({id_ for thread in threads for id_ in thread.archive_ids})
     found = await clients.store.find_many(Archive, ids, session)
     return [

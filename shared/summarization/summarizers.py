@@ -38,18 +38,18 @@ from shared.summaries.models import Summarizer, ThreadContext, ThreadSummary, To
 
 
 class TokenBudget(Protocol):
-    """Calls that run side by side cannot overspend together."""
+    """A budget of tokens that concurrent calls cannot overspend."""
 
     async def reserve(self, tokens: int) -> bool:
-        """Set tokens aside; False where the budget does not have them."""
+        """Reserve tokens. Return False if the budget does not have them."""
 
     async def settle(self, reserved: int, used: int) -> None:
-        """Give back what was set aside, and count what was used."""
+        """Release the reserved tokens and count the used tokens."""
 
 
 @dataclass
 class MemoryTokenBudget:
-    """In memory; without a limit unless one is given."""
+    """A budget in memory, without a limit by default."""
 
     limit: int | None = None
     used: int = 0
@@ -68,9 +68,9 @@ class MemoryTokenBudget:
 
 @dataclass(frozen=True)
 class StoredBudget:
-    """Of one archive, for all workers: an account in Cosmos DB, changed by conditional patches.
+    """The budget of one archive for all workers, a document with conditional patches.
 
-    The tokens that a crashed call had set aside stay so: they may have been spent.
+    Tokens that a crashed call reserved stay reserved, because they may be spent.
     """
 
     store: Store
@@ -81,7 +81,7 @@ class StoredBudget:
     async def reserve(self, tokens: int) -> bool:
         try:
             return await self._reserve(tokens)
-        except DocumentNotFoundError:  # the archive's first call
+        except DocumentNotFoundError:  # The first call for the archive.
             await self.store.create(TokenAccount(id=self.archive_id, created_at=self.now()), Session())
             return await self._reserve(tokens)
 
@@ -102,7 +102,7 @@ DEFAULT_TEMPLATE = "consensus-summary-v1"
 
 
 def answer_room(window: int) -> int:
-    """The tokens that are kept for the answer: a quarter, as it quotes far less than the model has read."""
+    """Return the tokens for the answer: a quarter, because an answer is much shorter than its thread."""
     return max(window // 4, 1)
 
 
@@ -111,7 +111,7 @@ class UnknownTemplateError(PermanentError):
 
 
 class BudgetUsedUpError(Exception):
-    """The archive's token budget does not have what a call may cost."""
+    """The archive's token budget has fewer tokens than the call may need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +121,9 @@ class ChatSettings(CompletionOptions):
 
 @dataclass
 class ChatSummarizer:
-    """One call where the thread fits the window, else one for each part and one to merge them.
+    """Summarize a thread in one call, or in one call for each part and one to merge them.
 
-    Where the model has no usable answer, the reading by rules stands alone.
+    Without a usable answer of the model, the summary is the reading by rules.
     """
 
     client: OpenAIClient
@@ -142,7 +142,7 @@ class ChatSummarizer:
             raise UnknownTemplateError(
                 f"no prompt template {self.settings.template!r}: there is {DEFAULT_TEMPLATE}"
             )
-        # In a thread of its own: a long discussion takes its time to read.
+        # In a thread, because a long discussion takes long to parse.
         thread, numbered = await asyncio.to_thread(self._prepare, context)
         if not numbered.parts:
             return self._without_model(context, "the thread does not fit the model's context window")
@@ -150,7 +150,7 @@ class ChatSummarizer:
         try:
             answer = await asking.answer_to(thread, numbered)
         except ChatRefusedError as error:
-            # A content filter or a length limit: another try would end the same way.
+            # A content filter or a length limit. A retry would end the same way.
             log.warning("Thread %s is read without the model: %s", context.thread_id, error)
             return self._without_model(context, "the model's endpoint refused this thread", asking.tokens)
         except BudgetUsedUpError:
@@ -177,8 +177,6 @@ class ChatSummarizer:
 
 @dataclass
 class _Asking:
-    """The calls for one thread, and their tokens so far."""
-
     by: ChatSummarizer
     context: ThreadContext
     tokens: Tokens = field(default_factory=Tokens)
@@ -209,7 +207,7 @@ async def complete_within(
     part: Part,
     count_tokens: CountTokens = estimate_tokens,
 ) -> tuple[ModelAnswer, Tokens]:
-    """One call, of which the price is set aside before. Raises BudgetUsedUpError."""
+    """Make one call within the budget. Raise BudgetUsedUpError if its possible cost does not fit."""
     reserved = part.tokens + options.answer_tokens
     if not await budget.reserve(reserved):
         raise BudgetUsedUpError
@@ -217,11 +215,11 @@ async def complete_within(
     try:
         answer = await client.complete(part.system, part.user, options)
         price = Tokens(answer.prompt_tokens, answer.completion_tokens)
-        if not price.total:  # the endpoint does not report it: our own count
+        if not price.total:  # The endpoint does not report it, so count here.
             price = Tokens(part.tokens, count_tokens(answer.text))
         used = price.total
     except TransientError as error:
-        # The endpoint charges for a call that it was still working on.
+        # A call that timed out is charged, because the endpoint was still working on it.
         used = part.tokens if error.timed_out else 0
         raise
     finally:
@@ -230,27 +228,32 @@ async def complete_within(
 
 
 def _log_checks(thread_id: str, reading: ThreadReading) -> None:
-    """Each refusal, mark and overrule with its cause, without words of the mails."""
+    """Log each refused, marked and overruled claim with the cause, without words of the mails."""
     model = reading.model
     if model is None:
         return
-    for act, causes in (("refused", model.refused), ("marked", model.marked)):
+    for action, causes in (("refused", model.refused), ("marked", model.marked)):
         for cause in causes:
-            what, _, why = cause.partition(": ")
-            # Without the person's name, which "position of ..." has.
+            topic, _, reason = cause.partition(": ")
+            # The cut removes the person's name from "position of ...".
             log.info(
-                "Thread %s, read by %s: %s: %s: %s", thread_id, model.model, act, what.split(" of ")[0], why
+                "Thread %s, read by %s: %s: %s: %s",
+                thread_id,
+                model.model,
+                action,
+                topic.split(" of ")[0],
+                reason,
             )
-    for one in model.differences:
-        what = one.what if one.what in {"genre", "outcome"} else "a position"
-        log.info("Thread %s, read by %s: overruled: %s", thread_id, model.model, what)
+    for difference in model.differences:
+        topic = difference.what if difference.what in {"genre", "outcome"} else "a position"
+        log.info("Thread %s, read by %s: overruled: %s", thread_id, model.model, topic)
     for name, mails in (("cut for length", len(model.cut)), ("not read", model.unread)):
         if mails:
             log.info("Thread %s, read by %s: %d mails were %s", thread_id, model.model, mails, name)
 
 
 def _notes(reading: ThreadReading) -> tuple[str, ...]:
-    """The part that the model had in the summary."""
+    """Return notes on the model's part in the summary."""
     if (model := reading.model) is None:
         return ()
     notes = [f"Read by {model.model} on {model.read_at.date()}; every claim was checked against the mails."]
@@ -267,9 +270,10 @@ def _notes(reading: ThreadReading) -> tuple[str, ...]:
     if model.unread:
         notes.append(f"{model.unread} mails did not fit and were not read by the model.")
     notes += [
-        f"Read differently: {one.what} is {one.by_rules} by the rules, {one.by_model} by the model. "
+        f"Read differently: {difference.what} is {difference.by_rules} by the rules, "
+        f"{difference.by_model} by the model. "
         "The rules' reading is shown."
-        for one in model.differences
+        for difference in model.differences
     ]
     return tuple(notes)
 
@@ -283,7 +287,7 @@ class OfflineSummarizer:
         return self.extractive.name
 
     async def summarize(self, context: ThreadContext) -> ThreadSummary:
-        # A long discussion takes its time to read, and the event loop has others to serve.
+        # In a thread, because a long discussion would block the event loop.
         return await asyncio.to_thread(self.extractive.summary, context)
 
 
@@ -292,7 +296,7 @@ _AZURE = "azureopenai"
 
 
 class UnknownBackendError(PermanentError):
-    """The event asks for a summarizer that this app does not have."""
+    """The event requests a summarizer that this app does not have."""
 
 
 def check_backend(data: SummarizationRequested, settings: Settings) -> None:
@@ -320,7 +324,7 @@ async def summarizer_for(clients: Clients, data: SummarizationRequested, thread:
 
 
 async def chat_client(clients: Clients) -> OpenAIClient:
-    """The one of the client set, which keeps its connections and its tokens."""
+    """Return the client of the client set, which keeps its connections and access tokens."""
 
     async def start() -> OpenAIClient:
         settings, key = clients.settings, clients.settings.SUMMARY_API_KEY

@@ -1,4 +1,4 @@
-"""A summary as it is stored: text, claims, positions and counts, beside the citations that bear them."""
+"""The document of a summary: text, claims, positions and counts, and the citations that support them."""
 
 import hashlib
 import re
@@ -39,7 +39,7 @@ def summary_fields(made: ThreadSummary, thread: Thread, messages: Sequence[Conte
 
 
 def thread_summary(stored: Summary) -> ThreadSummary:
-    """The summary as the summarizer gave it, without the claims that were rejected."""
+    """Return the stored summary as a ThreadSummary, without rejected claims."""
     if stored.reading is None:
         raise ValueError("a summary of several threads has no reading")
     claims = tuple(
@@ -56,7 +56,7 @@ def thread_summary(stored: Summary) -> ThreadSummary:
 
 
 def stored_claims(made: ThreadSummary) -> list[SummaryClaim]:
-    """The claims that a citation supports; each names its citations by their positions."""
+    """Return the supported claims, each with the positions of its citations."""
     indexes = {(citation.chunk_id, citation.quote): index for index, citation in enumerate(made.citations)}
     return [
         SummaryClaim(
@@ -74,7 +74,7 @@ _STANCES = {PositionStance.SUPPORT: "support", PositionStance.OPPOSE: "objection
 
 
 def stored_stances(reading: ThreadReading, messages: Sequence[ContextMessage]) -> list[SummaryStance]:
-    """The positions that are said. Everything else is a remark without a stance."""
+    """Return the stated positions. Every other statement is a remark without a stance."""
     by_id = {message.message_id: message for message in messages}
     return [
         SummaryStance(
@@ -90,7 +90,7 @@ def stored_stances(reading: ThreadReading, messages: Sequence[ContextMessage]) -
         for position in reading.positions
         if position.tier is Tier.SAID and position.stance in _STANCES
         for citation in [position.citation]
-        if citation.message_id in by_id  # a vote's result may be in a thread of its own
+        if citation.message_id in by_id  # The result of a vote may be in another thread.
     ]
 
 
@@ -113,10 +113,10 @@ def _metadata(thread: Thread, made: ThreadSummary) -> SummaryMetadata:
     )
 
 
-async def apply_corrections(
+async def find_corrections(
     clients: Clients, message_ids: Iterable[str], session: Session
 ) -> list[Correction]:
-    """Those about these messages, revoked ones too; the latest last."""
+    """Return the corrections of these messages, including revoked ones, the latest last."""
     rows = await clients.store.query_by_ids(CORRECTIONS_OF_MESSAGES, [*message_ids], session)
     found = [read_document(Correction, row) for row in rows]
     return sorted(found, key=lambda correction: (correction.last.at, correction.id))
@@ -125,12 +125,12 @@ async def apply_corrections(
 async def load_corrections(
     clients: Clients, thread: Thread, context: ThreadContext, session: Session
 ) -> "ThreadCorrections":
-    if thread.corrections:  # a replica may not show the latest one yet
+    if thread.corrections:  # A replica may lack the latest correction.
         await clients.store.refresh(Correction, session)
     ids = [message.message_id for message in context.messages]
-    known = await apply_corrections(clients, ids, session)
-    active = [one for one in known if not one.revoked and one.kind is not CorrectionKind.REPORTED]
-    # Of merged threads, the correction of the root holds for the whole.
+    known = await find_corrections(clients, ids, session)
+    active = [item for item in known if not item.revoked and item.kind is not CorrectionKind.REPORTED]
+    # In merged threads, the correction of the root applies to all.
     active.sort(key=lambda correction: correction.message_id == thread.root_message_id)
     messages = {message.message_id: message for message in context.messages}
     found = [_in_reading(correction, messages[correction.message_id]) for correction in active]
@@ -144,7 +144,7 @@ class ThreadCorrections:
     subject: str
     documents: Sequence[Correction]
     applied: Sequence[ReadingCorrection]
-    senders: Mapping[str, str]  # addresses by Message-ID
+    senders: Mapping[str, str]  # Addresses by Message-ID.
 
     def of_context(self, context: ThreadContext) -> ThreadContext:
         return replace(
@@ -152,7 +152,7 @@ class ThreadCorrections:
         )
 
     def of_summary(self, made: ThreadSummary, context: ThreadContext) -> ThreadSummary:
-        """Correct the reading and the claims that it made, and note by whom."""
+        """Apply the corrections to the reading and its claims, and note their authors."""
         if not self.applied:
             return made
         reading = corrected_reading(made.reading, self.applied, subject=self.subject)
@@ -161,9 +161,9 @@ class ThreadCorrections:
             for correction in self.applied
             if correction.kind is CorrectionKind.HIDDEN and correction.citation
         ]
-        # A summary's claims follow from the reading, a model's narrative included.
+        # All claims, including a model's narrative, follow from the corrected reading.
         claims = ExtractiveSummarizer().summary(replace(context, reading=reading)).claims
-        shown = tuple(
+        visible = tuple(
             claim
             for claim in claims
             if not any(is_hidden(cited.message_id, cited.quote, hidden) for cited in claim.citations)
@@ -172,7 +172,7 @@ class ThreadCorrections:
             f"Corrected by {document.last.by} on {document.last.at:%Y-%m-%d}: {document.kind}."
             for document in self.documents
         )
-        return replace(made, reading=reading, claims=shown, notes=(*made.notes, *notes))
+        return replace(made, reading=reading, claims=visible, notes=(*made.notes, *notes))
 
     def marked(self, reading: StoredReading) -> StoredReading:
         if not self.documents:
@@ -182,7 +182,7 @@ class ThreadCorrections:
             if document.kind is CorrectionKind.OUTCOME:
                 corrected = CorrectedBy(by=document.last.by, at=document.last.at)
                 outcome = outcome.model_copy(update={"corrected": corrected})
-        shown = [
+        corrections = [
             ShownCorrection(
                 correction_id=document.id,
                 kind=document.kind,
@@ -194,11 +194,11 @@ class ThreadCorrections:
             )
             for document in self.documents
         ]
-        return reading.model_copy(update={"outcome": outcome, "corrections": shown})
+        return reading.model_copy(update={"outcome": outcome, "corrections": corrections})
 
 
 def _in_reading(correction: Correction, message: ContextMessage) -> ReadingCorrection | None:
-    """None where the sentence that it hides is not in the mail any more."""
+    """Return the correction for the reader, or None if it hides a sentence that the mail no longer has."""
     citation, place = None, correction.place
     if place is not None:
         quote = " ".join(message.text[place.start : place.end].split())
@@ -221,12 +221,12 @@ def _in_reading(correction: Correction, message: ContextMessage) -> ReadingCorre
 
 
 def sentence_digest(quote: str) -> str:
-    """Of the words, whatever the white space between them."""
+    """Return a hash of the words that ignores white space."""
     return hashlib.sha256(" ".join(quote.split()).encode()).hexdigest()[:32]
 
 
 def sentence_place(quote: str, text: str) -> SentencePlace | None:
-    """Where the quote stands in the text, apart from white space; None where it does not."""
+    """Return the place of the quote in the text, ignoring white space, or None if it is missing."""
     words = quote.split()
     found = re.search(r"\s+".join(map(re.escape, words)), text) if words else None
     if found is None:

@@ -1,4 +1,4 @@
-"""A thread out of the store, as summarizers read it."""
+"""Load a thread from the store for the summarizers."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -46,14 +46,15 @@ PROCESSED, GIVEN_UP = ProcessingStatus.PROCESSED, ProcessingStatus.FAILED_MAX_RE
 async def load_context(
     clients: Clients, thread: Thread, session: Session, *, window: int, result: ThreadMail | None = None
 ) -> ThreadContext:
-    """All messages of the thread in order, and their chunks. `result`: a vote's result in another thread."""
+    """Load the ordered messages of the thread and their chunks. `result` is the result of a vote."""
     for model in (Message, Chunk):
-        # Who asks for a version sends the tokens of what it was found by. Else a replica may be behind.
+        # A request for a version has the session tokens of its writes. Other callers have none, and a replica
+        # may be stale.
         if session.token(model.container) is None:
             await clients.store.refresh(model, session)
     messages = await load_members(clients, thread, session)
     if not messages or not has_all_messages(thread.message_count, len(messages)):
-        raise DocumentNotFoundError(f"{len(messages)} of {thread.message_count} messages are there")
+        raise DocumentNotFoundError(f"{len(messages)} of {thread.message_count} messages are stored")
     rows = await clients.store.query_by_ids(CHUNKS_OF_MESSAGES, [message.id for message in messages], session)
     sets = {message.id: message.chunk_set for message in messages}
     chunks = [
@@ -61,7 +62,7 @@ async def load_context(
     ]
     profile = await _profile(clients, thread, session)
     mails = mails_of(thread, messages, profile, result)
-    # In a thread of its own: a long discussion takes its time to read.
+    # In a thread, because a long discussion takes long to parse.
     reading = await asyncio.to_thread(read_thread, mails, profile)
     senders = sender_marks(reading, mails, People(mails, profile))
     flags, odd = record_flags(thread, messages, senders), message_marks(thread, messages)
@@ -87,14 +88,14 @@ async def load_context(
 
 
 async def linked_thread(clients: Clients, thread: Thread) -> LinkedThread:
-    """The thread's mails as they are now, for a question about it."""
+    """Return the current mails of the thread, to answer a question about it."""
     messages = await load_messages(clients, thread.id, Session())
     profile = await _profile(clients, thread, Session())
     return await asyncio.to_thread(LinkedThread, mails_of(thread, messages, profile), profile)
 
 
 def _version(thread: Thread, messages: Sequence[Message], chunks: Sequence[Chunk]) -> str:
-    """The version of what was read. A document that is processed again at this moment is part of it."""
+    """Return the version of the content. A document that is being processed again counts as processed."""
     documents: list[Message | Chunk] = [*messages, *chunks]
     states = [MemberState.of(document.model_dump(include=VERSIONED)) for document in documents]
     read = [MemberState(PROCESSED, state.version_part) for state in states if state.status is not GIVEN_UP]
@@ -102,7 +103,7 @@ def _version(thread: Thread, messages: Sequence[Message], chunks: Sequence[Chunk
 
 
 def _gaps(messages: Sequence[Message], chunks: Sequence[Chunk]) -> tuple[str, ...]:
-    """How much the summary leaves out because it failed for good."""
+    """Return sentences that say how much is missing after permanent failures."""
     unread = sum(message.status is GIVEN_UP for message in messages)
     unindexed = sum(chunk.status is GIVEN_UP for chunk in chunks)
     sentences = (
@@ -118,9 +119,9 @@ def _gaps(messages: Sequence[Message], chunks: Sequence[Chunk]) -> tuple[str, ..
 def mails_of(
     thread: Thread, messages: Sequence[Message], profile: SourceProfile, result: ThreadMail | None = None
 ) -> list[ThreadMail]:
-    """As the reader takes them, each with the check of its sender.
+    """Return the mails as the reader takes them, with sender checks.
 
-    By date, but for the root, and no mail before one that it answers, whatever date it claims.
+    The order is by date after the root, and an answer follows its parent, whatever date it claims.
     """
     in_order = in_reading_order(messages, thread.root_message_id)
     mails = without_supplied([checked_mail(message, profile) for message in in_order], by_subject=True)
@@ -128,10 +129,10 @@ def mails_of(
 
 
 def in_reading_order(messages: Sequence[Message], root: str) -> list[Message]:
-    """The root first, and each other by its date, at the earliest with the mail that it answers."""
+    """Return the root first, then all others by date. An answer is never before its parent."""
     by_id = {message.message_id: message for message in messages}
     times: dict[str, tuple[datetime, int]] = {}
-    """By message: its time, and how deep it stands below the first with that time."""
+    """The time of each message, and its depth below the first message with that time."""
 
     def time_of(message: Message) -> tuple[datetime, int]:
         path: list[Message] = []
@@ -140,7 +141,7 @@ def in_reading_order(messages: Sequence[Message], root: str) -> list[Message]:
             times[above.message_id] = above.date or _NO_DATE, 0
             path.append(above)
             named = (above.in_reply_to, *reversed(above.references))
-            above = next((by_id[one] for one in named if one in by_id and one != above.message_id), None)
+            above = next((by_id[id_] for id_ in named if id_ in by_id and id_ != above.message_id), None)
         for below in reversed(path):
             time, depth = times[above.message_id] if above else times.get(root, (_NO_DATE, 0))
             times[below.message_id] = max(times[below.message_id], (time, depth + 1))
@@ -157,7 +158,7 @@ def in_reading_order(messages: Sequence[Message], root: str) -> list[Message]:
 
 
 def _first_of_a_cut_thread(messages: Sequence[Message], times: Mapping[str, Any]) -> Message | None:
-    """Where the first message is missing: the one that most people answer, under most people's subject."""
+    """Return a root if the first mail is missing: the most answered mail under the most common subject."""
     answers: dict[str, set[str]] = {}
     subjects: dict[str, set[str]] = {}
     for message in messages:
@@ -173,14 +174,14 @@ def _first_of_a_cut_thread(messages: Sequence[Message], times: Mapping[str, Any]
 
 
 def checked_mail(message: Message, profile: SourceProfile) -> ThreadMail:
-    """A stored message as the reader takes it, with the check of its sender."""
+    """Convert a stored message to a mail with its sender check."""
     check = check_sender(message.trace, profile.authserv_id, message.from_.email)
     failed, passed = check is SenderCheck.FAILED, check is SenderCheck.PASSED
     return replace(thread_mail(message), failed=failed, passed=passed)
 
 
 def thread_mail(message: Message) -> ThreadMail:
-    """A stored message as the reader takes it: the same as the mail that it was parsed from."""
+    """Convert a stored message to the mail that it was parsed from."""
     segments = read_segments(message.segments)
     return ThreadMail(
         message_id=message.message_id,
@@ -198,7 +199,6 @@ def thread_mail(message: Message) -> ThreadMail:
 
 
 async def _profile(clients: Clients, thread: Thread, session: Session) -> SourceProfile:
-    """The profile of its source; an empty one where that is not defined."""
     name = thread.source or next(iter(thread.sources), None)
     source = await clients.store.find(Source, name, session) if name else None
     return source.profile if source else SourceProfile()
@@ -218,7 +218,7 @@ def _message(message: Message) -> ContextMessage:
 
 
 class VotePair(NamedTuple):
-    """A vote's thread and the one that brings its result; whether the vote was read without it."""
+    """The threads of a vote and of its result, and whether the vote must be read again with the result."""
 
     vote: str
     result: str
@@ -226,7 +226,7 @@ class VotePair(NamedTuple):
 
 
 async def find_vote_pair(clients: Clients, thread: Thread, session: Session) -> VotePair | None:
-    """The pair that the thread is a part of."""
+    """Return the vote pair that the thread belongs to."""
     subject = vote_subject(thread.subject)
     if subject is None or thread.source is None:
         return None
@@ -234,7 +234,7 @@ async def find_vote_pair(clients: Clients, thread: Thread, session: Session) -> 
     rows = clients.store.query(THREADS_OF_VOTE, session, subject=subject, source=thread.source)
     found = {row["id"]: row async for row in rows if row["first_message_date"]}
     profile = await _profile(clients, thread, session)
-    # A thread has the key of its first mail.
+    # The key of a thread is the key of its first message.
     opening = await clients.store.find_many(Message, found, session) if len(found) > 1 else {}
     votes = [_vote_thread(found[id_], message, profile) for id_, message in opening.items()]
     for vote, result in results_of_votes(votes).items():
@@ -258,7 +258,7 @@ def _vote_thread(row: Mapping[str, Any], opening: Message, profile: SourceProfil
 async def result_mail(
     clients: Clients, vote: Thread, pair: VotePair | None, session: Session
 ) -> ThreadMail | None:
-    """For a vote: the first mail of its result's thread, as an answer to it."""
+    """Return the first mail of a vote's result thread, as an answer to the vote."""
     if pair is None or pair.vote != vote.id:
         return None
     opening = await clients.store.find(Message, pair.result, session)

@@ -224,7 +224,7 @@ async def test_tls_is_checked_before_the_login_is_sent(place: Place, tmp_path: P
         with pytest.raises(GaveUpError, match="CERTIFICATE_VERIFY_FAILED"):
             await anext(fetch_imap(source, around))
         assert mail.commands == []
-        async with aclosing(fetch_imap(source, around, context=client)) as files:
+        async with aclosing(fetch_imap(source, around, tls_context=client)) as files:
             assert (await anext(files)).cursor["last_uid"] == 1
 
 

@@ -182,7 +182,7 @@ def test_text_before_the_first_from_line_is_recorded() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\n\n  \r\n", b"\xef\xbb\xbf"])
 def test_an_empty_archive_is_a_clear_failure(data: bytes) -> None:
-    with pytest.raises(EmptyArchiveError, match="nothing but white space"):
+    with pytest.raises(EmptyArchiveError, match="only white space"):
         split(data)
 
 

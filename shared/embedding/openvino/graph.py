@@ -1,8 +1,8 @@
-"""BERT with mean pooling and normalisation as an OpenVINO graph, from its weights.
+"""Build BERT with mean pooling and normalization as an OpenVINO graph, from its weights.
 
-Inputs are `ids` [texts, tokens] and `mask` (1.0 for a token, 0.0 for padding); the output is one normalised
-vector a text. In int8 the weights of all products are bytes with a zero point and a scale for each row;
-OpenVINO quantises what they are multiplied with while it runs.
+Inputs are `ids` [texts, tokens] and `mask` (1.0 for a token, 0.0 for padding). The output is a normalized
+vector for each text. In int8, all weights of products are bytes with a zero point and a scale for each row,
+and OpenVINO quantizes the activations at run time.
 """
 
 import sys
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from shared.embedding.encoder import Vectors
 from shared.embedding.openvino.model_folder import Precision
 
-# OpenVINO is imported here only. Its model converter would report the import to Google Analytics from a
-# forked process, which can block beside threads.
+# OpenVINO is imported only here. Its model converter would report the import to Google Analytics from a
+# forked process, which can block in a process with threads.
 if "openvino" not in sys.modules:
     unwanted: dict[str, Any] = {"openvino.tools.ovc": None, "openvino_telemetry": None}
     sys.modules.update(unwanted)
@@ -28,11 +28,11 @@ __all__ = ["HIDDEN", "WINDOW", "build_graph", "ov", "quantised"]
 
 _MASKED = np.float32(-1e9)
 Bytes: TypeAlias = NDArray[np.uint8]
-Node: TypeAlias = Any  # openvino's nodes and outputs are untyped
+Node: TypeAlias = Any  # OpenVINO's nodes and outputs are untyped.
 
 
 LAYERS, HEADS, HIDDEN, WINDOW, EPSILON = 6, 12, 384, 256, 1e-12
-"""Of all-MiniLM-L6-v2."""
+"""The dimensions of all-MiniLM-L6-v2."""
 
 
 def build_graph(weights: Mapping[str, Vectors], precision: Precision) -> ov.Model:
@@ -49,7 +49,7 @@ def build_graph(weights: Mapping[str, Vectors], precision: Precision) -> ov.Mode
 
 
 def quantised(weight: Vectors) -> tuple[Bytes, Bytes, Vectors]:
-    """Weights as bytes, and for each row its zero point and its scale."""
+    """Return weights as bytes, and the zero point and scale of each row."""
     low = np.minimum(weight.min(axis=1, keepdims=True), 0.0)
     high = np.maximum(weight.max(axis=1, keepdims=True), 0.0)
     scale = np.maximum((high - low) / 255, np.finfo(np.float32).tiny)
@@ -65,7 +65,7 @@ class _Graph:
 
     def embeddings(self, ids: Node) -> Node:
         words = self._weight("embeddings.word_embeddings")
-        # There is one segment only, so its embedding is part of every position.
+        # There is only one segment, so its embedding is added to every position.
         positions = self._weights["embeddings.position_embeddings.weight"][:WINDOW]
         positions = positions + self._weights["embeddings.token_type_embeddings.weight"][0]
         length = op.gather(op.shape_of(ids, "i64"), _axes(1), op.constant(np.int64(0)))

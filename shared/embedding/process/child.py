@@ -1,4 +1,4 @@
-"""One life of the encoder's process: started, asked, and killed; its owner decides about the next."""
+"""The encoder's process from start to end. Its owner decides whether to start another."""
 
 import asyncio
 import signal
@@ -22,14 +22,14 @@ ENDING_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class EncoderSpec:
-    """Which encoder to load in the process: `module:callable`, and its arguments as JSON values."""
+    """The encoder to load in the process: `module:callable`, and its arguments as JSON values."""
 
     factory: str
     arguments: dict[str, Any]
 
 
 class Child:
-    """The process. One request at a time."""
+    """The process, which handles one request at a time."""
 
     def __init__(self, process: ChildProcess) -> None:
         self._process = process
@@ -57,7 +57,7 @@ class Child:
         return self._process.returncode is None
 
     async def ask(self, header: dict[str, Any], *, timeout: float) -> Frame:  # noqa: ASYNC109 - part of the request
-        """Send a request and wait for its answer. A child that did not answer cannot be asked again."""
+        """Send a request and wait for its answer. A child that has not answered cannot be used again."""
         try:
             async with asyncio.timeout(timeout):
                 answer = await self._process.exchange(Frame(header))
@@ -67,7 +67,7 @@ class Child:
         except (asyncio.IncompleteReadError, ConnectionError, FrameError) as error:
             raise await self._exit_description() from error
         except BaseException:
-            await self.kill()  # cancelled: the answer would come to the next request
+            await self.kill()  # After a cancellation, the late answer would go to the next request.
             raise
         if kind := answer.header.get("error"):
             error_type = EncoderMemoryError if kind == "memory" else UnencodableTextError
@@ -75,16 +75,19 @@ class Child:
         return answer
 
     async def _exit_description(self) -> PipelineError:
-        """Why the process died, as well as one can tell from outside."""
-        try:  # its pipe has ended, so it should end by itself
+        """Return an error that describes why the process died."""
+        try:  # The pipe has ended, so the process should end, too.
             await asyncio.wait_for(self._process.wait(), ENDING_SECONDS)
         except TimeoutError:
             await self.kill()
         code = await self._process.wait()
         words = " | ".join((await self._process.last_words())[-LAST_STDERR_LINES:])
         if code == -signal.SIGKILL:
-            # Not by us: it is how the system ends a process that takes too much memory.
-            return EncoderMemoryError(f"the encoder was killed, probably for want of memory. {words}".strip())
+            # The app did not kill it, so the system did, as it does with a process that takes too much
+            # memory.
+            return EncoderMemoryError(
+                f"the encoder was killed, probably because memory was short. {words}".strip()
+            )
         cause = f"signal {-code}" if code < 0 else f"exit code {code}"
         return EncoderCrashError(f"the encoder died ({cause}). {words}".strip())
 

@@ -1,4 +1,4 @@
-"""An embedder whose encoder runs in a process, which a model may crash, block or starve of memory."""
+"""An embedder whose encoder runs in its own process, because a model can crash, block or use all memory."""
 
 import asyncio
 import logging
@@ -31,12 +31,12 @@ from shared.embedding.process.child import Child, EncoderSpec
 from shared.embedding.process.text_queue import BatchAttempt, BatchRetryPolicy, Call, Item, WaitingTexts
 
 log = logging.getLogger(__name__)
-# After so many batches without trouble the budget that memory pressure halved is doubled again.
+# After so many successful batches, the token budget that a lack of memory halved is doubled again.
 _CALM_BATCHES = 50
 _COUNTED_AT_ONCE = 256
-# The encoder is given several batches at once: while they are encoded, the app has time for its own work.
+# The encoder gets several batches at once, which gives the app time for its own work.
 BATCHES_AT_ONCE = 4
-MAX_WAITING = 8192  # texts; a call that finds more waiting waits itself
+MAX_WAITING = 8192  # Texts. A call that finds more waits before it adds its texts.
 _HARMLESS = "ok"
 _PATIENCE = 8.0
 
@@ -49,7 +49,7 @@ class ProcessOptions:
 
 
 class EncoderProcess:
-    """The embedder. Calls may overlap: their texts share batches, and one worker feeds the encoder."""
+    """The embedder. Concurrent calls share batches, and one task feeds the encoder."""
 
     def __init__(
         self,
@@ -75,10 +75,10 @@ class EncoderProcess:
     @classmethod
     async def start(cls, spec: EncoderSpec, options: ProcessOptions | None = None, **more: Any) -> Self:
         embedder = cls(spec, options, **more)
-        told = (await embedder._living_child()).description
-        embedder.model, embedder.backend = told["model"], told["backend"]
-        embedder.dimension, embedder.window = told["dimension"], told["window"]
-        embedder._full_budget = embedder.token_budget = told["token_budget"]
+        description = (await embedder._living_child()).description
+        embedder.model, embedder.backend = description["model"], description["backend"]
+        embedder.dimension, embedder.window = description["dimension"], description["window"]
+        embedder._full_budget = embedder.token_budget = description["token_budget"]
         return embedder
 
     @property
@@ -91,7 +91,7 @@ class EncoderProcess:
             await self._child.kill()
         if self._worker is not None:
             await asyncio.wait({self._worker})
-        if self._child is not None:  # it may have been started meanwhile
+        if self._child is not None:  # The worker may have started another child.
             await self._child.kill()
             self._child = None
 
@@ -99,7 +99,7 @@ class EncoderProcess:
         return (await self.encode_each(texts)).complete()
 
     async def encode_each(self, texts: Sequence[str]) -> EncodingResult:
-        """See Embedder. Only an encoder that cannot be started, or is ill, makes the whole call fail."""
+        """See Embedder. The whole call fails only if the encoder cannot start or fails on every text."""
         require_texts(texts)
         counts = await self.count_tokens(texts)
         truncated = tuple(position for position, count in enumerate(counts) if count > self.window)
@@ -117,31 +117,31 @@ class EncoderProcess:
         try:
             return await call.done
         finally:
-            self._waiting.remove(call)  # where it was cancelled or failed
+            self._waiting.remove(call)  # If the call was canceled or failed.
 
     async def _work(self) -> None:
-        """Encode what waits, batch after batch, until nothing does. What failed goes first."""
+        """Encode batches until no text waits. Failed batches are retried first."""
         again: list[BatchAttempt[Item]] = []
         while again or self._waiting:
             batches = 1 if self._is_short_of_memory else BATCHES_AT_ONCE
             budget, most = self.token_budget * batches, MAX_TEXTS * batches
-            tried = again.pop() if again else BatchAttempt(self._waiting.take(budget, most))
-            tried = tried.of(item for item in tried.items if not item.call.done.done())
-            if not tried.items:
+            attempt = again.pop() if again else BatchAttempt(self._waiting.take(budget, most))
+            attempt = attempt.of(item for item in attempt.items if not item.call.done.done())
+            if not attempt.items:
                 continue
-            if pieces := self._pieces(tried):
+            if pieces := self._pieces(attempt):
                 again += pieces
                 continue
             try:
-                again += await self._attempt(tried)
+                again += await self._attempt(attempt)
             except Exception as error:  # noqa: BLE001 - it is every caller's whose text it was
-                self._fail(tried, error)
+                self._fail(attempt, error)
             async with self._room:
                 self._room.notify_all()
 
-    def _fail(self, tried: BatchAttempt[Item], error: Exception) -> None:
-        """No text is to blame. Where the encoder does not even start, all that waits is told at once."""
-        calls = {item.call for item in tried.items}
+    def _fail(self, attempt: BatchAttempt[Item], error: Exception) -> None:
+        """Fail the calls of a batch whose texts are not the cause. A failed start fails all waiting calls."""
+        calls = {item.call for item in attempt.items}
         if isinstance(error, EncoderStartError):
             calls.update(self._waiting.calls())
         for call in calls:
@@ -149,25 +149,25 @@ class EncoderProcess:
             if not call.done.done():
                 call.done.set_exception(error)
 
-    def _pieces(self, tried: BatchAttempt[Item]) -> list[BatchAttempt[Item]]:
-        """What was gathered before memory ran short is cut to the budget of now."""
+    def _pieces(self, attempt: BatchAttempt[Item]) -> list[BatchAttempt[Item]]:
+        """Split a batch that was taken before the budget was reduced."""
         if not self._is_short_of_memory:
             return []
-        longest = max(item.length for item in tried.items)
+        longest = max(item.length for item in attempt.items)
         size = max(self.token_budget // max(longest, 1), 1)
-        if len(tried.items) <= size:
+        if len(attempt.items) <= size:
             return []
-        return [tried.of(part) for part in batches_of(tried.items, size)][::-1]
+        return [attempt.of(part) for part in batches_of(attempt.items, size)][::-1]
 
-    async def _attempt(self, tried: BatchAttempt[Item]) -> list[BatchAttempt[Item]]:
-        """Encode one batch, and return what is to be tried instead where it failed."""
+    async def _attempt(self, attempt: BatchAttempt[Item]) -> list[BatchAttempt[Item]]:
+        """Encode one batch. Return the batches to try next if it failed."""
         try:
-            vectors = await self._encode_batch([item.text for item in tried.items], tried.timeout_factor)
+            vectors = await self._encode_batch([item.text for item in attempt.items], attempt.timeout_factor)
         except EncoderStartError:
             raise
         except (EncoderError, UnencodableTextError) as error:
-            return await self._after_failure(tried, error)
-        for item, vector in zip(tried.items, vectors, strict=True):
+            return await self._after_failure(attempt, error)
+        for item, vector in zip(attempt.items, vectors, strict=True):
             item.call.settled.vectors[item.position] = vector
             _count_down(item.call)
         self._calm += 1
@@ -177,30 +177,30 @@ class EncoderProcess:
         return []
 
     async def _after_failure(
-        self, tried: BatchAttempt[Item], error: EncoderError | UnencodableTextError
+        self, attempt: BatchAttempt[Item], error: EncoderError | UnencodableTextError
     ) -> list[BatchAttempt[Item]]:
         attempts = self._options.attempts
         log.warning(
             "a batch of %d texts failed (attempt %d/%d): %s",
-            len(tried.items), tried.failures + 1, attempts.max_retries + 1, error,
+            len(attempt.items), attempt.failures + 1, attempts.max_retries + 1, error,
         )  # fmt: skip
         if isinstance(error, EncoderMemoryError):
             self._calm = 0
             self.token_budget = max(self.token_budget // 2, min(self.window, self._full_budget))
             log.warning("memory is short: batches of %d tokens from now on", self.token_budget)
-        following = attempts.after(tried, error)
+        following = attempts.after(attempt, error)
         if following:
-            await self._sleep(attempts.wait_seconds(tried.failures + 1, error))
+            await self._sleep(attempts.wait_seconds(attempt.failures + 1, error))
         else:
-            try:  # before a text is blamed: an encoder that fails on any text may recover
+            try:  # An encoder that fails on every text may recover, so test it first.
                 await self._encode_batch([_HARMLESS], _PATIENCE)
             except UnencodableTextError as refused:
                 raise EncoderCrashError(f"the encoder fails on every text: {refused}") from refused
             final = error
             if not isinstance(final, UnencodableTextError):
-                final = UnencodableTextError(f"no vector after {tried.failures + 1} attempts: {error}")
+                final = UnencodableTextError(f"no vector after {attempt.failures + 1} attempts: {error}")
                 final.__cause__ = error
-            (item,) = tried.items
+            (item,) = attempt.items
             item.call.settled.failed[item.position] = final
             _count_down(item.call)
         return following[::-1]
@@ -210,7 +210,7 @@ class EncoderProcess:
         return self.token_budget < self._full_budget
 
     async def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """As the encoder counts. A text that it cannot even count has the length of the window."""
+        """Return the encoder's counts. A text that it cannot count gets the length of the window."""
         require_texts(texts)
         counts: list[int] = []
         for batch in batches_of(texts, _COUNTED_AT_ONCE):
@@ -218,7 +218,7 @@ class EncoderProcess:
         return counts
 
     async def tokenizer(self) -> str:
-        """The definition of the model's tokenizer (tokenizer.json). Raises where the encoder has none."""
+        """Return the tokenizer definition (tokenizer.json). Raise if the encoder has none."""
         return (await self._ask({"tokenizer": True})).body.decode()
 
     async def _count(self, texts: list[str]) -> list[int]:
@@ -253,7 +253,7 @@ class EncoderProcess:
         if self._child is not None and self._child.alive:
             return self._child
         if self._child is not None:
-            await self._child.kill()  # it is dead: this frees its pipes
+            await self._child.kill()  # The process is dead. This closes its pipes.
             self._child = None
             self.restarts += 1
             pipeline_metrics().encoder_restarts.add(1)
@@ -261,7 +261,7 @@ class EncoderProcess:
         return self._child
 
     async def _start_child(self) -> Child:
-        """Start it, again where that may help: a missing model stays missing."""
+        """Start the process, with retries unless the error is permanent, such as a missing model."""
         attempts = self._options.attempts
         for failures in range(1, attempts.max_retries + 2):
             try:

@@ -1,7 +1,7 @@
-"""The texts that wait for the encoder, of all calls together, and which of them go next.
+"""The queue of texts that wait for the encoder, from all calls.
 
-The oldest call goes first; every other turn belongs to a small call where one waits. Texts of like length
-from the oldest calls fill the batch.
+The oldest call goes first, but every second turn belongs to a small call if one waits. Texts of similar
+length from the oldest calls fill the batch.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # A text shorter than half of the longest would be mostly padding.
 _LIKE_LENGTH = 0.5
-# So many texts are looked through for those of like length: about two groups of the stage.
+# The number of texts that are searched for similar lengths: about two groups of the stage.
 POOL = 256
 SMALL = 16
 
@@ -27,7 +27,7 @@ SMALL = 16
 @dataclass(eq=False)
 class Call:
     texts: Sequence[str]
-    lengths: Sequence[int]  # in tokens, at most the window
+    lengths: Sequence[int]  # In tokens, at most the window.
     settled: EncodingResult
     done: "asyncio.Future[EncodingResult]"
     left: int = 0
@@ -54,7 +54,7 @@ class Item:
 
 class WaitingTexts:
     def __init__(self) -> None:
-        self._calls: list[Call] = []  # the oldest first
+        self._calls: list[Call] = []  # The oldest first.
         self._small_had_the_last_turn = False
 
     def __len__(self) -> int:
@@ -71,7 +71,7 @@ class WaitingTexts:
         return list(self._calls)
 
     def take(self, budget: int, max_texts: int = MAX_TEXTS) -> tuple[Item, ...]:
-        """The next batch: at most `budget` tokens, padding included; one text where that exceeds it."""
+        """Return the next batch: at most `budget` tokens including padding, or one text that exceeds it."""
         if not self._calls:
             return ()
         oldest = self._calls[0]
@@ -81,14 +81,14 @@ class WaitingTexts:
         length, position = first.waiting[-1]
         room = max(min(max_texts, budget // max(length, 1)), 1)
         like = self._like(first, length, position)[: room - 1]
-        taken = [Item(first, position), *(Item(call, at) for _, call, at in like)]
-        for item in taken:
+        items = [Item(first, position), *(Item(call, at) for _, call, at in like)]
+        for item in items:
             item.call.waiting.remove((item.length, item.position))
         self._calls = [call for call in self._calls if call.waiting]
-        return tuple(taken)
+        return tuple(items)
 
     def _like(self, first: Call, length: int, position: int) -> list[tuple[int, Call, int]]:
-        """Texts of like length to go with this one, the longest first and of those the oldest."""
+        """Return texts of similar length, the longest first, and of equal lengths the oldest first."""
         pool, seen = [first], len(first.waiting)
         for call in self._calls:
             if call is not first and seen < POOL:
@@ -100,7 +100,7 @@ class WaitingTexts:
             for other, at in call.waiting
             if length * _LIKE_LENGTH <= other <= length and (call is not first or at != position)
         ]
-        like.sort(key=lambda candidate: -candidate[0])  # stable: the calls stay in order
+        like.sort(key=lambda candidate: -candidate[0])  # A stable sort, so the calls stay in order.
         return like
 
 
@@ -109,7 +109,7 @@ Text = TypeVar("Text")
 
 @dataclass(frozen=True)
 class BatchAttempt(Generic[Text]):
-    """Texts to be encoded together, and how it went with them so far."""
+    """Texts to encode together, and their failures so far."""
 
     items: tuple[Text, ...]
     failures: int = 0
@@ -125,22 +125,22 @@ class BatchRetryPolicy:
     memory_wait_seconds: float = 1.0
     memory_wait_cap_seconds: float = 15.0
 
-    def after(self, tried: BatchAttempt[Text], error: Exception) -> list[BatchAttempt[Text]]:
-        """The tries that follow; none where the text stood alone and its attempts are used up."""
-        failures = tried.failures + 1
-        alone = len(tried.items) == 1
+    def after(self, attempt: BatchAttempt[Text], error: Exception) -> list[BatchAttempt[Text]]:
+        """Return the next attempts, or none if a single text has used up its attempts."""
+        failures = attempt.failures + 1
+        alone = len(attempt.items) == 1
         if alone and (failures > self.max_retries or isinstance(error, PermanentError)):
             return []
-        factor = tried.timeout_factor * (2.0 if isinstance(error, EncoderTimeoutError) else 1.0)
-        # Cut so that the attempts that are left suffice to have every text alone in the last.
+        factor = attempt.timeout_factor * (2.0 if isinstance(error, EncoderTimeoutError) else 1.0)
+        # Split so that the remaining attempts suffice to try every text alone in the last.
         left, parts = max(self.max_retries - failures + 1, 1), 2
-        while parts**left < len(tried.items):
+        while parts**left < len(attempt.items):
             parts += 1
-        size = -(-len(tried.items) // min(parts, len(tried.items)))
-        return [BatchAttempt(tuple(part), failures, factor) for part in batches_of(tried.items, size)]
+        size = -(-len(attempt.items) // min(parts, len(attempt.items)))
+        return [BatchAttempt(tuple(part), failures, factor) for part in batches_of(attempt.items, size)]
 
     def wait_seconds(self, failures: int, error: Exception) -> float:
-        """Memory takes a while to become free. A process that died or hung is simply replaced."""
+        """Wait for memory to become free, and before another start. Replace a crashed process immediately."""
         if not isinstance(error, EncoderMemoryError | EncoderStartError):
             return 0.0
         return exponential(self.memory_wait_seconds, failures, self.memory_wait_cap_seconds)

@@ -1,7 +1,7 @@
 """The encoder's process: `python -m shared.embedding.process.worker`, started by child.py.
 
-The first frame names the encoder; each further one holds texts, and its answer their vectors or the error.
-The process ends with its owner: a thread sees standard input close, even in the middle of a batch.
+The first frame names the encoder. Each further frame has texts, and its answer has vectors or an error. A
+thread ends the process when standard input closes, even during a batch.
 """
 
 import importlib
@@ -17,7 +17,7 @@ import numpy as np
 from shared.core.frames import Frame, FrameError, encode_frame, read_frame
 from shared.embedding.encoder import Encoder
 
-# What the runtimes say when they get no memory: none of them raises MemoryError for it.
+# The messages of the runtimes when memory is short. None of them raises MemoryError.
 _NO_MEMORY = (
     "bad alloc", "bad_alloc", "out of memory", "not enough memory", "can't allocate", "cannot allocate",
     "could not allocate", "failed to allocate",
@@ -27,7 +27,7 @@ _DESCRIPTION = ("model", "backend", "dimension", "window", "token_budget")
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what libraries print goes to standard error, and cannot break a frame
+    os.dup2(2, 1)  # The output of libraries goes to standard error, and cannot break a frame.
     requests: queue.SimpleQueue[Frame] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(requests,), name="lifeline", daemon=True).start()
     encoder: Encoder | None = None
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _receive(requests: "queue.SimpleQueue[Frame]") -> None:
-    """The owner has gone where the stream ends: so does this process, at once."""
+    """Receive requests. End this process when the stream ends, because the parent is gone."""
     with suppress(FrameError):
         while (request := read_frame(sys.stdin.buffer)) is not None:
             requests.put(request)

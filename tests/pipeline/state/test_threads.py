@@ -1,4 +1,4 @@
-"""A thread's transitions: their writes, and the preconditions under which they refuse to write."""
+"""A thread's transitions: what they write, and the preconditions under which they refuse to."""
 
 from datetime import timedelta
 from typing import Any
@@ -123,7 +123,7 @@ async def test_another_version_is_claimed_beside_the_claim_of_the_first(store: S
         "version": NEXT_VERSION,
         "event": "other",
         "at": "2026-01-02T03:06:05.000000Z",
-        "since": NOW,  # of the first claim that no request ended: the wait of its readers
+        "since": NOW,  # of the first claim that no request ended: how long its readers wait
     }
 
 
@@ -143,16 +143,16 @@ async def test_a_new_version_of_a_thread_that_was_done_or_given_up_starts_its_at
 
 
 @pytest.mark.parametrize(
-    ("version", "event", "reopened"),
+    ("version", "event", "is_reopened"),
     [(VERSION, "one", False), (VERSION, "other", True), ("older", "one", True)],
 )
 async def test_who_finds_its_own_claim_does_not_start_the_attempts_again(
-    store: Store, version: str, event: str, reopen_document: bool
+    store: Store, version: str, event: str, is_reopened: bool
 ) -> None:
     claim = {"version": version, "event": event, "at": "2025-01-01T00:00:00.000000Z"}
     thread = new_thread(status="processed", requesting=claim, **TRIED)
     changes = await changes_to(store, thread, lambda: _claim(store, by="one"))
-    assert ("status" in changes) is reopen_document
+    assert ("status" in changes) is is_reopened
 
 
 @pytest.mark.parametrize("ends_claim", [True, False])

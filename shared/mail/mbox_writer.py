@@ -39,7 +39,7 @@ def _mail(mail: WrittenMail) -> bytes:
         "To": _people(mail.recipients),
         "Cc": _people(mail.copied),
         "Date": format_datetime(mail.date) if mail.date else "",
-        "DocumentRef": _encoded(mail.subject),
+        "Subject": _encoded(mail.subject),
         "Message-ID": _flat(mail.message_id),
         "In-Reply-To": _flat(mail.in_reply_to),
         "References": "\n ".join(_flat(reference) for reference in mail.references),

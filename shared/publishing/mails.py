@@ -165,7 +165,7 @@ def _mail(settings: Settings, subscription: Subscription, subject: str, at: date
     mail = EmailMessage()
     mail["From"] = Address(NAME, addr_spec=settings.EMAIL_FROM)
     mail["To"] = Address(addr_spec=subscription.address)
-    mail["DocumentRef"] = one_line(subject)
+    mail["Subject"] = one_line(subject)
     mail["Date"] = format_datetime(at)
     return mail
 

@@ -514,7 +514,7 @@ async def test_an_event_about_a_merged_thread_finds_its_messages_where_they_are_
     async with mail_in(cloud, bus_service) as place:
         (early,) = await place.run(PARSING, await place.ingest(mail(1, parent=0)))
         await place.run(
-            PARSING, await place.ingest(mail(0).replace(b"DocumentRef", b"In-Reply-To: <root@x>\nSubject"))
+            PARSING, await place.ingest(mail(0).replace(b"Subject", b"In-Reply-To: <root@x>\nSubject"))
         )
         now = thread_id("<root@x>", "list")
         assert early.data.message_threads != [now]

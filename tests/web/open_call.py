@@ -13,7 +13,7 @@ SUBJECT = "Working group last call"
 def archive_of_the_open_call() -> bytes:
     """The mails of the call, with ids of their own, so that they are not copies of the sample list's mails."""
     with closing(mailbox.mbox(SAMPLES["tally"])) as box:
-        mails = [mail for mail in box if SUBJECT in str(mail["DocumentRef"])]
+        mails = [mail for mail in box if SUBJECT in str(mail["Subject"])]
     *call, last = mails
     assert "The document is not ready" in last.as_string()
     return b"".join(mail.as_bytes(unixfrom=True).replace(b"<wglc-", b"<open-") + b"\n" for mail in call)

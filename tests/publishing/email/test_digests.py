@@ -104,7 +104,7 @@ async def test_a_digest_tells_what_is_new_once_and_how_to_end_it(
         assert await run(place, hours=2) == 1
         digest = server.got[1]
         plain, rich = words(digest)
-        assert digest["DocumentRef"] == "1 report on the list list"
+        assert digest["Subject"] == "1 report on the list list"
         for said in (plain, rich):
             assert "TLS" in said
             assert "https://lists.example.org/threads/" in said

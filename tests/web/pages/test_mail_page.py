@@ -31,7 +31,7 @@ def test_a_mail_is_found_by_its_id_with_its_main_headers(site: Site) -> None:
         shown = page(site, f"/m/{spelling}")
         assert first["message_id"] in shown.text
         assert "this starts a two-week call for adoption" in shown.text
-        for name in ("From", "To", "Date", "DocumentRef", "Message-ID", "Permalink"):
+        for name in ("From", "To", "Date", "Subject", "Message-ID", "Permalink"):
             assert name in [term.text for term in shown.all("dt")]
         assert f"{site.url}/m/{bare(first['message_id'])}" in shown.text
 
@@ -40,7 +40,7 @@ def test_a_mail_is_shown_from_its_original_bytes(site: Site) -> None:
     first = messages(site, "Call for adoption")[0]
     path, as_reader = f"/m/{bare(first['message_id'])}?copy=0", {"x-forwarded-for": "192.0.2.1"}
     shown = page(site, path)
-    for name in ("From", "To", "Date", "DocumentRef", "Message-ID"):
+    for name in ("From", "To", "Date", "Subject", "Message-ID"):
         assert name in [term.text for term in shown.all("dt")]
     assert "this starts a two-week call for adoption" in shown.text
     assert "Original copy: " in shown.text

@@ -272,7 +272,7 @@ class ReportPublished(EventData):
 
 
 class ReportDeliveryFailed(FailureData):
-    routing_key = "report.record_failed_delivery"
+    routing_key = "report.delivery_failed"
     identity = ("report_id", "delivery_channel", "error_type")
     ids_field = "report_id"
 

@@ -58,7 +58,7 @@ class FindingKind(StrEnum):
     MESSAGE_MISSING = "message_missing"
     MESSAGE_ADDED = "message_added"
     MESSAGE_MOVED = "message_moved"
-    THREAD_CHANGED = "raise_revision"
+    THREAD_CHANGED = "thread_changed"
     EVIDENCE_CHANGED = "evidence_changed"
 
 

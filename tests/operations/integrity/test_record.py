@@ -223,7 +223,7 @@ TAMPERED: dict[Tamper, tuple[str, str, str]] = {
     _added: ("message_added", message_key("<m9@example.org>", "list"), "does not have it"),
     _moved: ("message_moved", KEYS[4], f"belongs to {LUNCH}"),
     _moved_with_its_thread: ("message_moved", KEYS[4], f"belongs to {LUNCH}"),
-    _other_subject: ("raise_revision", LUNCH, "subject"),
+    _other_subject: ("thread_changed", LUNCH, "subject"),
     _other_quote: ("citation_broken", "", "do not hold"),
     _quote_of_another_message: ("citation_broken", "", "cites as <m5@example.org>"),
     _other_evidence: ("evidence_changed", "", "another hash"),

@@ -43,7 +43,7 @@ ROUTING_KEYS = {
     "SummaryComplete": "summary.complete",
     "SummarizationFailed": "summarization.failed",
     "ReportPublished": "report.published",
-    "ReportDeliveryFailed": "report.record_failed_delivery",
+    "ReportDeliveryFailed": "report.delivery_failed",
 }
 
 

@@ -30,7 +30,7 @@ CONSTRUCTORS = {
     "ReportDeliveryFailed": "an event",
     "ReportPublished": "an event",
     "SummaryComplete": "an event",
-    "save_audit": "an audit record's own status, which only upkeep/audit stores",
+    "save_audit": "an audit record's own status, which only operations/audit stores",
 }
 # Modules in which the name means something else, or is read and shown.
 MODULES = {
@@ -42,7 +42,10 @@ MODULES = {
     ("shared/operations/due_documents.py", "requeued_at"): "the document as a query read it",
     ("shared/operations/correcting.py", "status"): "the fate of an objection, in a label",
     ("shared/operations/integrity/checks.py", "summary_id"): "a finding's data",
-    ("shared/operations/integrity/repair.py", "attemptCount"): "the archive as a finding's data",
+    ("shared/operations/integrity/repair.py", "attemptCount"): "the document as the requeue reads it",
+    ("shared/operations/integrity/repair.py", "lastAttemptTime"): "the document as the requeue reads it",
+    ("shared/operations/integrity/repair.py", "lastError"): "the document as the requeue reads it",
+    ("shared/operations/integrity/repair.py", "requeued_at"): "the document as the requeue reads it",
     ("shared/operations/integrity/run.py", "status"): "the status of a Run",
     ("shared/operations/due_documents.py", "status"): "the document as it is shown",
     ("shared/operations/oversight/stuck_documents.py", "status"): "the archive as it is shown",

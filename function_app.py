@@ -1,4 +1,4 @@
-"""The Functions entry point: registers the functions of this app's part, and starts telemetry."""
+"""The entry point of the Functions host: start telemetry and register the Functions of this app's part."""
 
 import azure.functions as func
 
@@ -9,7 +9,7 @@ start_telemetry()
 
 app = func.FunctionApp()
 part = app_part()
-# Imported here, so that an app without a part does not load it.
+# The imports are conditional, so that a worker does not load the web code, and the reverse.
 if part != "web":
     from stages.blueprints import BLUEPRINTS as STAGES
 

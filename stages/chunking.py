@@ -1,7 +1,6 @@
-"""Chunking: messages become chunks that fit the embedding model's window.
+"""Chunking: split each message into chunks that fit the embedding model.
 
-A message of quotes alone has no chunks. It is still marked processed and announced: its thread may wait for
-it. A message with another text gets other chunks, and those of its earlier text are deleted.
+A message of quotes alone has no chunks, but its thread waits for it. So it is marked and announced, too.
 """
 
 import asyncio
@@ -34,26 +33,31 @@ from stages.registration import register_stage
 
 blueprint = func.Blueprint()
 SERVICE = {"service": "chunking"}
-MOST_RECIPIENTS = 20  # that a search finds a mail by
+MAX_RECIPIENTS = 20  # indexed for search
 _PATCH = re.compile(r"^(?:diff --git |@@ -\d{1,9}(?:,\d{1,9})? \+\d{1,9})", re.MULTILINE)
-FACTS = 1  # raised when `_document` says something else of the same text
-OVERLAP_TOKENS = 24  # about a tenth of a chunk: a sentence that is cut is whole in one of the two
+FACTS = 1  # raise it when `_document` derives other metadata from the same text
+OVERLAP_TOKENS = 24  # about a tenth of a chunk: a sentence cut by a border is complete in one of the chunks
 
 
-async def chunk(event: Event[JSONParsed], work: StageContext) -> StageResult:
+async def chunk(event: Event[JSONParsed], context: StageContext) -> StageResult:
+    """Store the chunks of the messages and delete the chunks of their earlier texts."""
     keys = event.data.message_keys
-    messages = await load_announced_messages(work.clients, keys, event.data.archive_id, work.session)
-    tokens = await model_tokens(work.clients)
-    settings = _settings(work, tokens.most)
-    embed = await _sentence_embedder(settings, work)
-    sets = _sets_of(messages, settings, tokens, work)
+    messages = await load_announced_messages(context.clients, keys, event.data.archive_id, context.session)
+    tokens = await model_tokens(context.clients)
+    settings = _chunk_settings(context, tokens.most)
+    embed = await _sentence_embedder(settings, context)
+    sets = _chunk_sets(messages, settings, tokens, context)
     chunks = await asyncio.to_thread(
-        _chunks_of, messages, sets, tokens.tokenizer, settings, embed, work.now()
+        _chunks_of, messages, sets, tokens.tokenizer, settings, embed, context.now()
     )
-    overtaken = await _store(chunks, messages, sets, work)
-    gone = set(keys) - {message.id for message in messages}
-    replaced = {one.id for one in messages if one.replaced or one.chunk_set not in (None, sets[one.id])}
-    await delete_stale(work.clients, overtaken | gone | replaced, work.session)
+    overtaken = await _store(chunks, messages, sets, context)
+    deleted = set(keys) - {message.id for message in messages}
+    replaced = {
+        message.id
+        for message in messages
+        if message.replaced or message.chunk_set not in (None, sets[message.id])
+    }
+    await delete_stale(context.clients, overtaken | deleted | replaced, context.session)
     if overtaken:
         raise MessagesOvertakenError(f"{len(overtaken)} messages changed, among them {min(overtaken)}")
     if not messages:  # all of them were deleted with their archive
@@ -65,10 +69,10 @@ async def chunk(event: Event[JSONParsed], work: StageContext) -> StageResult:
 
 
 async def _store(
-    chunks: Sequence[Chunk], messages: Sequence[Message], sets: Mapping[str, str], work: StageContext
+    chunks: Sequence[Chunk], messages: Sequence[Message], sets: Mapping[str, str], context: StageContext
 ) -> set[str]:
-    """Return the messages that have another text or other labels by now, or are gone."""
-    store, session = work.clients.store, work.session
+    """Store chunks and labels. Return the messages that changed or were deleted after they were read."""
+    store, session = context.clients.store, context.session
     created, metrics = await store.create_missing(chunks, session), pipeline_metrics()
     new = [chunk for chunk in chunks if chunk.id in created]
     metrics.chunks_created.add(len(new), SERVICE)
@@ -80,32 +84,32 @@ async def _store(
     labels = {
         message.id: message.model_dump(include={*LABELS}) for message in messages if message.id in stored
     }
-    await label_chunks(work.clients, labels, session, is_announced=True)
+    await label_chunks(context.clients, labels, session, is_announced=True)
     counts = Counter(chunk.message_key for chunk in chunks)
     named = {key: (name, counts[key]) for key, name in sets.items()}
     return await mark_processed(store, messages, named, session)
 
 
-def _sets_of(
-    messages: Sequence[Message], settings: ChunkSettings, tokens: ModelTokens, work: StageContext
+def _chunk_sets(
+    messages: Sequence[Message], settings: ChunkSettings, tokens: ModelTokens, context: StageContext
 ) -> dict[str, str]:
-    model = work.clients.settings.EMBEDDING_MODEL if settings.strategy is Strategy.SEMANTIC else ""
+    model = context.clients.settings.EMBEDDING_MODEL if settings.strategy is Strategy.SEMANTIC else ""
     splitting = f"{FACTS} {settings} {tokens.tokenizer.digest} {model}"
     return {message.id: chunk_set(message.text_version, splitting) for message in messages}
 
 
-def _settings(work: StageContext, most: int) -> ChunkSettings:
-    """From the app's settings, and no more than the model reads: the rest would have no vector."""
-    given = work.clients.settings
+def _chunk_settings(context: StageContext, most: int) -> ChunkSettings:
+    """Return the sizes from the settings, at most what the model reads: it ignores the rest of a chunk."""
+    given = context.clients.settings
     size = min(given.CHUNKING_MAX_TOKENS, most)
     return ChunkSettings(Strategy(given.CHUNKING_STRATEGY), size, min(OVERLAP_TOKENS, size // 2))
 
 
-async def _sentence_embedder(settings: ChunkSettings, work: StageContext) -> Embedder | None:
-    """Only the semantic strategy compares sentences; the others must not start the encoder."""
+async def _sentence_embedder(settings: ChunkSettings, context: StageContext) -> Embedder | None:
+    """Return None unless the strategy is semantic: no other strategy compares sentences."""
     if settings.strategy is not Strategy.SEMANTIC:
         return None
-    embed = embed_with(await embedder(work.clients))
+    embed = embed_with(await embedder(context.clients))
     return lambda sentences: embed(sentences).tolist()
 
 
@@ -155,8 +159,8 @@ def _document(message: Message, set_: str, piece: TextChunk, now: datetime) -> C
 
 
 def _search_facts(message: Message) -> dict[str, Any]:
-    """The facts that only searches ask for."""
-    people = [*message.to, *message.cc][:MOST_RECIPIENTS]
+    """Return the metadata that only searches use."""
+    people = [*message.to, *message.cc][:MAX_RECIPIENTS]
     return {
         "recipients": list(dict.fromkeys(person.email.lower() for person in people if person.email)),
         "recipient_names": list(dict.fromkeys(person.name for person in people if person.name)),
@@ -167,7 +171,7 @@ def _search_facts(message: Message) -> dict[str, Any]:
 def _announcement(
     archive_id: str, messages: Sequence[Message], chunks: Sequence[Chunk], strategy: Strategy
 ) -> ChunksPrepared:
-    """Also where there is no chunk: orchestration waits for the threads."""
+    """Announce messages without chunks, too: orchestration waits for their threads."""
     return chunks_prepared(
         [
             PreparedChunk(
@@ -184,15 +188,15 @@ def _announcement(
 
 
 def _versions(archive_id: str, messages: Sequence[Message]) -> str:
-    """A hash that tells the event from an earlier one of the same messages, which the topic would drop."""
-    versions = (f"{one.text_version} {one.label_version} {one.conflicts}" for one in messages)
+    """Return a hash of the versions, so that the topic does not drop a newer event as a duplicate."""
+    versions = (f"{message.text_version} {message.label_version} {message.conflicts}" for message in messages)
     return hashlib.sha256("\n".join([archive_id, *versions]).encode()).hexdigest()[:16]
 
 
-def _documents(data: JSONParsed) -> list[str]:
+def _document_ids(data: JSONParsed) -> list[str]:
     return data.message_keys
 
 
-CHUNKING = Stage(topology.CHUNKING, chunk, _documents)
+CHUNKING = Stage(topology.CHUNKING, chunk, _document_ids)
 
 register_stage(blueprint, CHUNKING)

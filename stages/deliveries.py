@@ -1,4 +1,4 @@
-"""Deliveries: a scheduled message has the reports that are due brought to their webhooks."""
+"""Deliveries: send the reports that are due to their webhooks. A scheduled message triggers it."""
 
 import logging
 

@@ -1,7 +1,7 @@
-"""Embedding: chunks become vectors in the index.
+"""Embedding: encode the chunks and store their vectors in the search index.
 
-Vectors first, then the flag on the chunk, then the event. A chunk that the model or the index refuses ends as
-failed_max_retries with its error, and its thread gets ready without it.
+The vector is stored first, then the flag on the chunk, then the event. A chunk that the model or the index
+refuses becomes failed_max_retries, and its thread becomes ready without it.
 """
 
 import asyncio
@@ -49,13 +49,13 @@ from stages.registration import register_stage
 
 blueprint = func.Blueprint()
 log = logging.getLogger(__name__)
-GROUP = 128  # chunks that are written together
+GROUP = 128  # chunks in one write
 GIVEN_UP = "chunks_given_up"
 
 
 @dataclass
 class Encoded:
-    """What came of a group of chunks: a vector each, or the error that it ends with."""
+    """The outcome of a group of chunks: a vector or a permanent error for each chunk."""
 
     chunks: Sequence[Chunk]
     vectors: Mapping[str, Vectors]
@@ -64,8 +64,8 @@ class Encoded:
 
 
 @dataclass
-class Done:
-    """What an event's groups add up to."""
+class Progress:
+    """The totals over all groups of an event."""
 
     embedded: int = 0
     failed: dict[str, PermanentError] = field(default_factory=dict)
@@ -73,51 +73,52 @@ class Done:
     errors: list[BaseException] = field(default_factory=list)
 
 
-async def embed(event: Event[ChunksPrepared], work: StageContext) -> StageResult:
+async def embed(event: Event[ChunksPrepared], context: StageContext) -> StageResult:
     try:
-        return await _embed(event.data, work)
+        return await _embed(event.data, context)
     except Exception as error:
-        add_details(error, backend=work.clients.settings.EMBEDDING_BACKEND)
+        add_details(error, backend=context.clients.settings.EMBEDDING_BACKEND)
         raise
 
 
-async def _embed(data: ChunksPrepared, work: StageContext) -> StageResult:
-    chunks = await load_announced_chunks(work.clients, data, work.session)
+async def _embed(data: ChunksPrepared, context: StageContext) -> StageResult:
+    """Embed the chunks that are not finished, write changed labels, and announce all chunks of the event."""
+    chunks = await load_announced_chunks(context.clients, data, context.session)
     if data.chunk_ids and not chunks:  # deleted with their archive
         return StageResult(counts={"removed": len(data.chunk_ids)})
-    model = await embedder(work.clients)
-    await work.clients.index.versions.check(model.dimension)
+    model = await embedder(context.clients)
+    await context.clients.index.versions.check(model.dimension)
     thread_ids = sorted({chunk.thread_id for chunk in chunks})
-    threads = await work.clients.store.find_many(Thread, thread_ids, work.session)
-    open_ones = [chunk for chunk in chunks if not is_chunk_finished(chunk, model.model)]
-    done = await _embed_groups(open_ones, threads, model, work)
-    if done.errors:
-        raise done.errors[0]
-    await _relabel(data, chunks, model, work)
+    threads = await context.clients.store.find_many(Thread, thread_ids, context.session)
+    unfinished = [chunk for chunk in chunks if not is_chunk_finished(chunk, model.model)]
+    progress = await _embed_groups(unfinished, threads, model, context)
+    if progress.errors:
+        raise progress.errors[0]
+    await _relabel(data, chunks, model, context)
     generated = embeddings_generated(
         data,
-        chunks,  # all that are settled now, those that were before and those given up included
-        count=len(chunks) - len(done.failed),
+        chunks,  # includes chunks that were finished before, and chunks that failed
+        count=len(chunks) - len(progress.failed),
         model=model.model,
         backend=model.backend,
         dimension=model.dimension,
-        collection=work.clients.index.name,
-        milliseconds_per_chunk=done.milliseconds / max(done.embedded, 1),
+        collection=context.clients.index.name,
+        milliseconds_per_chunk=progress.milliseconds / max(progress.embedded, 1),
     )
     return StageResult(
-        [generated, *await _record_given_up(chunks, done, model, work)],
-        after_announcing=lambda: recover_chunks(work.clients.store, chunks, work.session),
-        counts={"chunks": len(chunks), "embedded": done.embedded, "given_up": len(done.failed)},
+        [generated, *await _record_given_up(chunks, progress, model, context)],
+        after_announcing=lambda: recover_chunks(context.clients.store, chunks, context.session),
+        counts={"chunks": len(chunks), "embedded": progress.embedded, "given_up": len(progress.failed)},
     )
 
 
 async def _record_given_up(
-    chunks: Sequence[Chunk], done: Done, model: Embedder, work: StageContext
+    chunks: Sequence[Chunk], progress: Progress, model: Embedder, context: StageContext
 ) -> list[EmbeddingGenerationFailed]:
-    """Record what no attempt can embed, by kinds of error; what an earlier delivery gave up, once more."""
+    """Record the chunks that cannot be embedded, by error type, including those of an earlier delivery."""
     by_error: dict[str, dict[str, ClassifiedError]] = {}
     for chunk in sorted(chunks, key=lambda chunk: chunk.id):
-        failure = _failure_of(chunk, done)
+        failure = _failure_of(chunk, progress)
         if failure is not None:
             by_error.setdefault(failure.error_type, {})[chunk.id] = failure
     announced = []
@@ -126,33 +127,33 @@ async def _record_given_up(
         data = EmbeddingGenerationFailed(
             chunk_ids=list(failures),
             embedding_backend=model.backend,
-            failed_at=work.now(),
-            **error_fields(failure, work.attempt),
+            failed_at=context.now(),
+            **error_fields(failure, context.attempt),
         )
-        event = Event.of(data, now=work.now())
+        event = Event.of(data, now=context.now())
         record = failure_record(
             EMBEDDING.name,
             failure,
             event=event,
             message_id=event.message_id,
             reason=GIVEN_UP,
-            attempt_count=work.attempt,
-            now=work.now(),
+            attempt_count=context.attempt,
+            now=context.now(),
         )
-        await work.clients.store.upsert(record, work.session)
+        await context.clients.store.upsert(record, context.session)
         log.error(
             "embedding gave %d chunks up, among them %s: %s: %s",
             len(failures), next(iter(failures)), error_type, failure.for_logs,
         )  # fmt: skip
         labels = {"service": EMBEDDING.name, "error_type": error_type}
-        pipeline_metrics().chunks_given_up.add(len(failures.keys() & done.failed.keys()), labels)
+        pipeline_metrics().chunks_given_up.add(len(failures.keys() & progress.failed.keys()), labels)
         announced.append(data)
     return announced
 
 
-def _failure_of(chunk: Chunk, done: Done) -> ClassifiedError | None:
-    if chunk.id in done.failed:
-        return classify(done.failed[chunk.id])
+def _failure_of(chunk: Chunk, progress: Progress) -> ClassifiedError | None:
+    if chunk.id in progress.failed:
+        return classify(progress.failed[chunk.id])
     if chunk.status is not ProcessingStatus.FAILED_MAX_RETRIES:
         return None
     error_type, _, message = (chunk.lastError or "UnknownError").partition(": ")
@@ -160,62 +161,64 @@ def _failure_of(chunk: Chunk, done: Done) -> ClassifiedError | None:
 
 
 async def _relabel(
-    data: ChunksPrepared, chunks: Sequence[Chunk], model: Embedder, work: StageContext
+    data: ChunksPrepared, chunks: Sequence[Chunk], model: Embedder, context: StageContext
 ) -> None:
-    """Write the labels of chunks that have their vector and got other labels since, or are to get them.
+    """Write labels to the vectors of embedded chunks whose labels differ from the announced labels.
 
-    Also of settled ones: an earlier delivery may have written the labels of the event after the later ones.
+    An earlier delivery may have overwritten newer labels, so chunks that are processed are included.
     """
     announced = dict(zip(data.chunk_ids, data.chunk_labels, strict=False))
-    other = [
+    outdated = [
         chunk
         for chunk in chunks
         if is_chunk_finished(chunk, model.model) and chunk.status is not ProcessingStatus.FAILED_MAX_RETRIES
         if chunk.status is ProcessingStatus.PENDING or announced.get(chunk.id) != chunk.label_version
     ]
-    await work.clients.index.upsert([labels_of(chunk.model_dump(include={"id", *LABELS})) for chunk in other])
-    await _settle([mark_embedded(chunk, model=model.model) for chunk in other], work)
+    await context.clients.index.upsert(
+        [labels_of(chunk.model_dump(include={"id", *LABELS})) for chunk in outdated]
+    )
+    await _settle([mark_embedded(chunk, model=model.model) for chunk in outdated], context)
 
 
-async def _settle(patches: Sequence[Patch], work: StageContext) -> None:
-    """The flag is the check: of a chunk with other labels, or of none, the vector is not as it has to be."""
-    refused = await work.clients.store.patch_all(Chunk, patches, work.session)
+async def _settle(patches: Sequence[Patch], context: StageContext) -> None:
+    """Set the flags if the labels are as read. Otherwise raise, so that the stage repeats at once."""
+    refused = await context.clients.store.patch_all(Chunk, patches, context.session)
     if refused:
-        await delete_lost_vectors(work.clients, refused, work.session)
+        await delete_lost_vectors(context.clients, refused, context.session)
         raise MessagesOvertakenError(f"{len(refused)} chunks were changed, among them {min(refused)}")
 
 
 async def _embed_groups(
-    chunks: Sequence[Chunk], threads: Mapping[str, Thread], model: Embedder, work: StageContext
-) -> Done:
-    """All groups at once: the encoder takes them in turn. What one has stored stays when another fails."""
-    ordered = sorted(chunks, key=lambda chunk: chunk.partition)  # the chunks of a partition are one write
-    embedding = [_embed_group(group, threads, model, work) for group in batches_of(ordered, GROUP)]
+    chunks: Sequence[Chunk], threads: Mapping[str, Thread], model: Embedder, context: StageContext
+) -> Progress:
+    """Embed all groups concurrently. A group that fails does not undo the groups that were stored."""
+    ordered = sorted(chunks, key=lambda chunk: chunk.partition)  # one write for each partition
+    embedding = [_embed_group(group, threads, model, context) for group in batches_of(ordered, GROUP)]
     results = await asyncio.gather(*embedding, return_exceptions=True)
-    done = Done()
+    progress = Progress()
     for result in results:
         if isinstance(result, BaseException):
-            done.errors.append(result)
+            progress.errors.append(result)
         else:
-            done.failed |= result.failed
-            done.embedded += len(result.chunks) - len(result.failed)
-            done.milliseconds += result.milliseconds
-    return done
+            progress.failed |= result.failed
+            progress.embedded += len(result.chunks) - len(result.failed)
+            progress.milliseconds += result.milliseconds
+    return progress
 
 
 async def _embed_group(
-    chunks: Sequence[Chunk], threads: Mapping[str, Thread], model: Embedder, work: StageContext
+    chunks: Sequence[Chunk], threads: Mapping[str, Thread], model: Embedder, context: StageContext
 ) -> Encoded:
-    unstored = await unstored_vectors(work.clients)
-    encoded = await _encode(chunks, model, unstored, work)
-    await _store_vectors(encoded, threads, model, work)
-    await _settle(_outcomes(encoded, model), work)
+    unstored = await unstored_vectors(context.clients)
+    encoded = await _encode(chunks, model, unstored, context)
+    await _store_vectors(encoded, threads, model, context)
+    await _settle(_outcomes(encoded, model), context)
     unstored.drop(_key(chunk, model) for chunk in chunks)
     return encoded
 
 
 async def unstored_vectors(clients: Clients) -> VectorCache:
-    """Vectors whose write failed, kept with the clients: the next attempt does not encode them again."""
+    """Return the cache of vectors whose write failed, so that the next attempt does not encode them again."""
 
     async def new_cache() -> VectorCache:
         return VectorCache()
@@ -224,10 +227,10 @@ async def unstored_vectors(clients: Clients) -> VectorCache:
 
 
 async def _encode(
-    chunks: Sequence[Chunk], model: Embedder, unstored: VectorCache, work: StageContext
+    chunks: Sequence[Chunk], model: Embedder, unstored: VectorCache, context: StageContext
 ) -> Encoded:
-    """Encode those that have no vector yet."""
-    started = work.runtime.monotonic()
+    """Encode the chunks that have no cached vector."""
+    started = context.runtime.monotonic()
     vectors = dict(unstored.find(_key(chunk, model) for chunk in chunks))
     missing = [chunk for chunk in chunks if _key(chunk, model) not in vectors]
     encoded = await model.encode_each([chunk.text for chunk in missing])
@@ -237,7 +240,7 @@ async def _encode(
             vectors[_key(chunk, model)] = vector
             unstored.keep(_key(chunk, model), vector)
     by_chunk = {chunk.id: vectors[_key(chunk, model)] for chunk in chunks if chunk.id not in failed}
-    return Encoded(chunks, by_chunk, failed, (work.runtime.monotonic() - started) * 1000)
+    return Encoded(chunks, by_chunk, failed, (context.runtime.monotonic() - started) * 1000)
 
 
 def _key(chunk: Chunk, model: Embedder) -> str:
@@ -245,10 +248,10 @@ def _key(chunk: Chunk, model: Embedder) -> str:
 
 
 async def _store_vectors(
-    encoded: Encoded, threads: Mapping[str, Thread], model: Embedder, work: StageContext
+    encoded: Encoded, threads: Mapping[str, Thread], model: Embedder, context: StageContext
 ) -> None:
-    """Store the group's vectors, and give up those that the index refuses for good."""
-    now = stored_time(work.now())
+    """Store the vectors of the group, and mark the chunks whose vector the index refuses as failed."""
+    now = stored_time(context.now())
     items = [
         indexed_chunk(
             chunk, encoded.vectors[chunk.id].tolist(), threads.get(chunk.thread_id), model.model, now
@@ -256,12 +259,12 @@ async def _store_vectors(
         for chunk in encoded.chunks
         if chunk.id not in encoded.failed
     ]
-    poison = await isolate_failures(items, work.clients.index.upsert)
-    if len(poison) == len(items) > 1:
+    refused = await isolate_failures(items, context.clients.index.upsert)
+    if len(refused) == len(items) > 1:
         raise RefusesEverythingError(
-            f"the index refuses all {len(items)} vectors, not one of them: {poison[0][1].message}"
+            f"the index refuses all {len(items)} vectors, not one of them: {refused[0][1].message}"
         )
-    for item, failure in poison:
+    for item, failure in refused:
         id_ = item["chunk_id"]
         encoded.failed[id_] = RejectedItemsError(f"the index refuses it: {failure.message}", {id_: ""})
 
@@ -275,10 +278,10 @@ def _outcomes(encoded: Encoded, model: Embedder) -> list[Patch]:
     ]
 
 
-def _documents(data: ChunksPrepared) -> list[str]:
+def _document_ids(data: ChunksPrepared) -> list[str]:
     return data.chunk_ids
 
 
-EMBEDDING = Stage(topology.EMBEDDING, embed, _documents)
+EMBEDDING = Stage(topology.EMBEDDING, embed, _document_ids)
 
 register_stage(blueprint, EMBEDDING)

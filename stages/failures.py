@@ -1,4 +1,4 @@
-"""The failure ledger: every *Failed event becomes a failure record, even where its stage could write none."""
+"""The failure ledger: store a failure record for each *Failed event, in case its stage could not."""
 
 from typing import Any
 
@@ -27,12 +27,12 @@ async def keep(body: bytes, clients: Clients, recording: PipelineSpan) -> None:
 
 
 async def record_failure(event: Event[Any], store: Store) -> bool:
-    """Write the record unless the stage has. Return whether it was missing."""
+    """Store the record if it is missing. Return whether it was missing."""
     return await store.create(ledger_record(event), Session())
 
 
 def ledger_record(event: Event[Any]) -> FailureRecord:
-    """The event does not name the kind of its error. A transient one has no delivery refused."""
+    """Return the record of a *Failed event. The event names no kind of error, so the kind is transient."""
     failure = ClassifiedError(ErrorKind.TRANSIENT, event.data.error_type, event.data.error_message)
     record = failure_record(
         STAGE_OF_FAILURE[event.event_type],

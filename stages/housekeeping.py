@@ -1,4 +1,4 @@
-"""The housekeeping's timer: all that has to be done from time to time, except the sweep."""
+"""The timer of all periodic work except the sweep."""
 
 import azure.functions as func
 

@@ -1,6 +1,6 @@
-"""Ingestion: fetches the sources that a user or the housekeeping asked for.
+"""Ingestion: fetch a source that a user or the housekeeping requested.
 
-A fetch that fails is recorded and announced, and not repeated: the schedule has the next one.
+A fetch that fails is recorded and announced but not repeated, because the schedule has a next fetch.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Operators' requests that run in the background."""
+"""Operations: run the requests of operators that take too long for an HTTP request."""
 
 import azure.functions as func
 

@@ -1,8 +1,8 @@
-"""Orchestration: requests the summary of a thread that is ready, once for each version of it.
+"""Orchestration: request one summary for each version of a thread that is ready.
 
 The first event that sees a new version claims it with a conditional patch and schedules a re-check after the
-quiet period (ORCHESTRATION_QUIET_SECONDS). If the version is the same then, the summary is requested; if not,
-the newer version has its own claim. After a crash, the redelivered event finds its claim and continues.
+quiet period (ORCHESTRATION_QUIET_SECONDS). If the version is unchanged then, the summary is requested.
+Otherwise the newer version has a claim of its own. After a crash, the redelivered event finds its claim.
 
     EmbeddingsGenerated --> claim --> SummaryRecheck, scheduled on our own queue
     SummaryRecheck      --> same version? --> SummarizationRequested
@@ -28,33 +28,35 @@ from shared.thread_store.thread_documents import describe_inexact
 from stages.registration import register_stage
 
 blueprint = func.Blueprint()
-MAX_QUIET_PERIODS = 10  # A thread that keeps changing for so long gets a summary all the same.
+MAX_QUIET_PERIODS = 10  # After that, a thread that still changes gets its summary.
 CLAIMED_AT_ONCE = 8
-THREADS_PER_RECHECK = 500  # some 20 KB: far under the largest event
+THREADS_PER_RECHECK = 500  # about 20 KB, far below the largest event
 
 
-async def orchestrate(event: Event[EmbeddingsGenerated], work: StageContext) -> StageResult:
-    """Claim the new versions; request the quiet ones, and schedule a re-check of those still changing."""
-    threads = await _threads(event.data.named_threads(), work)
+async def orchestrate(event: Event[EmbeddingsGenerated], context: StageContext) -> StageResult:
+    """Claim the new versions. Request quiet threads and schedule a re-check of threads that still change."""
+    threads = await _load_threads(event.data.named_threads(), context)
     quiet, still_changing = list[ReadyThread](), list[ReadyThread]()
-    for thread in await _new_versions(threads, work):
-        (quiet if _is_quiet(thread, work) else still_changing).append(thread)
-    requested = await _claimed(quiet, event.event_id, work)
-    waiting = await _claimed(still_changing, event.event_id, work)
-    return _result(threads, requested, waiting, event.event_id, work)
+    for thread in await _find_new_versions(threads, context):
+        (quiet if _is_quiet(thread, context) else still_changing).append(thread)
+    requested = await _claim_versions(quiet, event.event_id, context)
+    waiting = await _claim_versions(still_changing, event.event_id, context)
+    return _result(threads, requested, waiting, event.event_id, context)
 
 
-async def recheck(event: Event[SummaryRecheck], work: StageContext) -> StageResult:
+async def recheck(event: Event[SummaryRecheck], context: StageContext) -> StageResult:
     """Request the versions that have not changed since they were claimed."""
     data = event.data
     claimed_versions = dict(zip(data.thread_ids, data.versions, strict=False))
-    threads = await _threads(data.thread_ids, work)
+    threads = await _load_threads(data.thread_ids, context)
     quiet = [
         thread
-        for thread in await _new_versions(threads, work)
-        if claimed_versions.get(thread.thread.id) == thread.version or _is_quiet(thread, work)
+        for thread in await _find_new_versions(threads, context)
+        if claimed_versions.get(thread.thread.id) == thread.version or _is_quiet(thread, context)
     ]
-    return _result(threads, await _claimed(quiet, data.claimed_by, work), [], data.claimed_by, work)
+    return _result(
+        threads, await _claim_versions(quiet, data.claimed_by, context), [], data.claimed_by, context
+    )
 
 
 def _result(
@@ -62,14 +64,14 @@ def _result(
     requested: Sequence[ReadyThread],
     waiting: Sequence[ReadyThread],
     claimer: str,
-    work: StageContext,
+    context: StageContext,
 ) -> StageResult:
-    store, settings = work.clients.store, work.clients.settings
+    store, settings = context.clients.store, context.clients.settings
 
     async def record_requests() -> None:
-        """After publishing: a crash before it leads to the same request again, which the broker drops."""
+        """Run after publishing. A crash before it repeats the request, and the broker drops the duplicate."""
         requests = (
-            mark_requested(store, ready.thread.id, ready.version, work.session, ends_claim=True)
+            mark_requested(store, ready.thread.id, ready.version, context.session, ends_claim=True)
             for ready in requested
         )
         await gather_limited(requests, CLAIMED_AT_ONCE)
@@ -90,49 +92,53 @@ def _result(
     )
 
 
-async def _new_versions(threads: Sequence[Thread], work: StageContext) -> list[ReadyThread]:
-    """The threads that are ready in a version whose summary was never requested."""
-    ready = await ready_threads(work.clients, threads, work.session)
-    described = await describe_inexact(work.clients, ready, work.session)
+async def _find_new_versions(threads: Sequence[Thread], context: StageContext) -> list[ReadyThread]:
+    """Return the threads that are ready in a version whose summary was never requested."""
+    ready = await ready_threads(context.clients, threads, context.session)
+    described = await describe_inexact(context.clients, ready, context.session)
     return [thread for thread in described if thread.is_new]
 
 
-async def _threads(thread_ids: Iterable[str], work: StageContext) -> list[Thread]:
-    """Those that exist; of one that was merged since the event was published, the thread it is part of."""
-    store, session = work.clients.store, work.session
+async def _load_threads(thread_ids: Iterable[str], context: StageContext) -> list[Thread]:
+    """Return the threads that exist. A merged thread is replaced by the thread that it is part of."""
+    store, session = context.clients.store, context.session
     found = await store.find_many(Thread, sorted(set(thread_ids)), session)
     merged = [thread.id for thread in found.values() if thread.merged_into is not None]
-    targets = {await resolve_thread(work.clients, id_, session) for id_ in merged} - set(found)
+    targets = {await resolve_thread(context.clients, id_, session) for id_ in merged} - set(found)
     found |= await store.find_many(Thread, sorted(targets), session)
     return [thread for _, thread in sorted(found.items()) if thread.merged_into is None]
 
 
-def _is_quiet(ready: ReadyThread, work: StageContext) -> bool:
-    """Whether nobody waits for it to settle: there is no quiet period, or it has changed for too long."""
-    seconds = work.clients.settings.ORCHESTRATION_QUIET_SECONDS
+def _is_quiet(ready: ReadyThread, context: StageContext) -> bool:
+    """Return whether to request now: there is no quiet period, or the thread has changed for too long."""
+    seconds = context.clients.settings.ORCHESTRATION_QUIET_SECONDS
     if not seconds:
         return True
     first_claim = (ready.thread.requesting or {}).get("since")
-    too_long_ago = stored_time(work.now() - timedelta(seconds=MAX_QUIET_PERIODS * seconds))
+    too_long_ago = stored_time(context.now() - timedelta(seconds=MAX_QUIET_PERIODS * seconds))
     return first_claim is not None and first_claim < too_long_ago
 
 
-async def _claimed(wanted: Sequence[ReadyThread], claimer: str, work: StageContext) -> list[ReadyThread]:
-    """Those that this claimer may request. A re-check claims for the event that scheduled it."""
-    claims = await gather_limited((_claim(ready, claimer, work) for ready in wanted), CLAIMED_AT_ONCE)
+async def _claim_versions(
+    wanted: Sequence[ReadyThread], claimer: str, context: StageContext
+) -> list[ReadyThread]:
+    """Return the threads that this claimer may request. A re-check claims for the event that scheduled it."""
+    claims = await gather_limited((_claim(ready, claimer, context) for ready in wanted), CLAIMED_AT_ONCE)
     return [ready for ready, claimed in zip(wanted, claims, strict=True) if claimed]
 
 
-async def _claim(ready: ReadyThread, claimer: str, work: StageContext) -> bool:
-    store, thread, now = work.clients.store, ready.thread, work.now()
-    return await claim_version(store, thread, ready.version, claimer=claimer, now=now, session=work.session)
+async def _claim(ready: ReadyThread, claimer: str, context: StageContext) -> bool:
+    store, thread, now = context.clients.store, ready.thread, context.now()
+    return await claim_version(
+        store, thread, ready.version, claimer=claimer, now=now, session=context.session
+    )
 
 
-def _documents(data: EmbeddingsGenerated | SummaryRecheck) -> list[str]:
-    """A failure is noted on the threads: their chunks are done."""
+def _document_ids(data: EmbeddingsGenerated | SummaryRecheck) -> list[str]:
+    """Return the threads, because a failure is recorded on them. Their chunks are finished."""
     return list(data.named_threads())
 
 
-ORCHESTRATION = Stage(topology.ORCHESTRATION, orchestrate, _documents, internal={SummaryRecheck: recheck})
+ORCHESTRATION = Stage(topology.ORCHESTRATION, orchestrate, _document_ids, internal={SummaryRecheck: recheck})
 
 register_stage(blueprint, ORCHESTRATION)

@@ -1,8 +1,7 @@
-"""Parsing: an archive's blob becomes messages in threads.
+"""Parsing: read an archive's blob and store its messages in threads.
 
-The blob is read slice by slice, so memory does not grow with the archive. Each slice is committed to the
-threads of its source, which reach across archives, and stored. Then JSONParsed announces batches of whole
-threads.
+The blob is read in slices, so memory does not grow with the archive. Each slice is committed to the threads
+of its source, which extend across archives. JSONParsed announces batches of whole threads at the end.
 """
 
 from collections import Counter
@@ -40,20 +39,20 @@ blueprint = func.Blueprint()
 
 
 class NoMessagesError(PermanentError):
-    """The archive holds no message that could be parsed."""
+    """The archive has no message that could be parsed."""
 
 
 class SuppressedMailError(Exception):
-    """The archive holds mail that must not come in."""
+    """The archive has mail that the suppression list keeps out."""
 
 
 @dataclass
 class Parsed:
-    """What was found so far: each message's thread, as it is now."""
+    """The messages parsed so far, each with its current thread."""
 
     threads: dict[str, str] = field(default_factory=dict)
     touched: dict[str, str] = field(default_factory=dict)
-    """Messages of threads that changed without a new message: they are announced, too."""
+    """Messages of threads that changed without a new message. They are announced, too."""
     skipped: list[Skipped] = field(default_factory=list)
     skipped_count: int = 0
     todos: CommitResult = field(default_factory=CommitResult)
@@ -67,7 +66,7 @@ class Parsed:
         self.touched |= result.touched | result.moved
         self.todos.todos += result.todos
 
-    def why_empty(self) -> str:
+    def describe_skipped(self) -> str:
         reasons = Counter(skipped.reason for skipped in self.skipped)
         named = "; ".join(f"{count} {reason}" for reason, count in reasons.most_common(NAMED_REASONS))
         return f"none of {self.skipped_count} messages could be parsed ({named})"
@@ -77,49 +76,50 @@ class Parsed:
         self.skipped = [*self.skipped, *skipped][:KEPT_SKIPPED]
 
 
-async def parse(event: Event[ArchiveIngested], work: StageContext) -> StageResult:
-    started = work.runtime.monotonic()
-    store, id_ = work.clients.store, event.data.archive_id
-    archive = await store.find(Archive, id_, work.session)
+async def parse(event: Event[ArchiveIngested], context: StageContext) -> StageResult:
+    """Store and announce the messages of the archive, unless the archive was deleted."""
+    started = context.runtime.monotonic()
+    store, id_ = context.clients.store, event.data.archive_id
+    archive = await store.find(Archive, id_, context.session)
     if archive is None and await find_removal(store, "archive", id_) is None:
-        raise DocumentNotFoundError(f"archives/{id_} is not there")  # a race, as nobody deleted it
+        raise DocumentNotFoundError(f"archives/{id_} does not exist")  # a race: the archive was not deleted
     if archive is None or archive.removing:
         return REMOVED
     parsed = Parsed()
     part = ArchiveOfSource(archive.id, archive.source, stored_time(archive.ingestion_date))
-    commit = ThreadCommit(work.clients, archive.source, work.session, part)
+    commit = ThreadCommit(context.clients, archive.source, context.session, part)
     try:
-        (await reader_pool(work.clients)).prepare(archive.file_size_bytes)
-        async with opened_archive(work.clients.blobs, archive.file_path, archive.file_size_bytes) as path:
-            await _parse_all(path, archive, commit, part, work, parsed)
+        (await reader_pool(context.clients)).prepare(archive.file_size_bytes)
+        async with opened_archive(context.clients.blobs, archive.file_path, archive.file_size_bytes) as path:
+            await _parse_all(path, archive, commit, part, context, parsed)
     except ArchiveGoneError:
         return REMOVED
     except SuppressedMailError:
-        # It passed the door before the list was written, or was put where archives lie.
-        await replace_archive(work.clients, id_, "parsing")
+        # The archive was stored before the list was written, or without the check of an upload.
+        await replace_archive(context.clients, id_, "parsing")
         return REPLACED
     except Exception as error:
-        if isinstance(error, DocumentNotFoundError) and await _arrived_late(archive, work):
+        if isinstance(error, DocumentNotFoundError) and await _delete_if_removed(archive, context):
             return REMOVED
         add_details(error, messages_parsed=len(parsed.threads))
         raise
     if parsed.is_empty:
-        raise NoMessagesError(f"{archive.file_path}: {parsed.why_empty()}")
-    duration = work.runtime.monotonic() - started
+        raise NoMessagesError(f"{archive.file_path}: {parsed.describe_skipped()}")
+    duration = context.runtime.monotonic() - started
     return StageResult(
         _announcements(id_, parsed, commit.state.version, duration),
-        after_announcing=lambda: _finish(archive, commit, parsed, work),
+        after_announcing=lambda: _finish(archive, commit, parsed, context),
         counts={"messages": len(parsed.threads), "skipped": parsed.skipped_count},
     )
 
 
-async def _arrived_late(archive: Archive, work: StageContext) -> bool:
-    """Delete a document that was stored after its archive's deletion, which took the blob."""
-    store = work.clients.store
+async def _delete_if_removed(archive: Archive, context: StageContext) -> bool:
+    """Delete the archive's document if it was stored late, after the removal that deleted the blob."""
+    store = context.clients.store
     removal = await find_removal(store, "archive", archive.id)
     if removal is None or removal.finished_at is None or archive.ingestion_date > removal.finished_at:
         return False
-    return await store.delete(Archive, archive.id, work.session, etag=archive.etag)
+    return await store.delete(Archive, archive.id, context.session, etag=archive.etag)
 
 
 async def _parse_all(
@@ -127,11 +127,11 @@ async def _parse_all(
     archive: Archive,
     commit: ThreadCommit,
     part: ArchiveOfSource,
-    work: StageContext,
+    context: StageContext,
     parsed: Parsed,
 ) -> None:
-    hidden = await suppression_list(work.clients, archive.source, archive.source_type)
-    async with Reader(await reader_pool(work.clients), path, archive.file_path) as reader:
+    hidden = await suppression_list(context.clients, archive.source, archive.source_type)
+    async with Reader(await reader_pool(context.clients), path, archive.file_path) as reader:
         async for batch in reader.slices(SLICE):
             if hidden and any(hidden.hides(arrival.document) for arrival in batch.arrivals):
                 raise SuppressedMailError
@@ -141,7 +141,7 @@ async def _parse_all(
 
 
 def _announcements(archive_id: str, parsed: Parsed, version: int, duration: float) -> list[JSONParsed]:
-    """Whole threads together, as many as make a batch."""
+    """Announce batches of whole threads."""
     members: dict[str, list[str]] = {}
     for key, thread in (parsed.touched | parsed.threads).items():
         members.setdefault(thread, []).append(key)
@@ -161,12 +161,12 @@ def _announcements(archive_id: str, parsed: Parsed, version: int, duration: floa
     ]
 
 
-async def _finish(archive: Archive, commit: ThreadCommit, parsed: Parsed, work: StageContext) -> None:
+async def _finish(archive: Archive, commit: ThreadCommit, parsed: Parsed, context: StageContext) -> None:
     await commit.forget_todos(parsed.todos)
     await mark_archive_processed(
-        work.clients.store,
+        context.clients.store,
         archive.id,
-        work.session,
+        context.session,
         message_count=len(parsed.threads),
         thread_count=len(set(parsed.threads.values())),
         skipped_count=parsed.skipped_count,
@@ -176,10 +176,10 @@ async def _finish(archive: Archive, commit: ThreadCommit, parsed: Parsed, work: 
     )
 
 
-def _documents(data: ArchiveIngested) -> list[str]:
+def _document_ids(data: ArchiveIngested) -> list[str]:
     return [data.archive_id]
 
 
-PARSING = Stage(topology.PARSING, parse, _documents, failed_status=ArchiveStatus.FAILED.value)
+PARSING = Stage(topology.PARSING, parse, _document_ids, failed_status=ArchiveStatus.FAILED.value)
 
 register_stage(blueprint, PARSING)

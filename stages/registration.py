@@ -1,7 +1,7 @@
-"""From a Functions trigger to the stage's runner. The host settles a message by the function's end.
+"""Connect a Functions trigger to the stage's runner. By default, the host settles the message.
 
-With the app setting SERVICEBUS_SETTLEMENT=preview and `azurefunctions-extensions-bindings-servicebus`
-installed, the stage settles it itself: a permanent failure is dead-lettered at once, with our reason.
+With SERVICEBUS_SETTLEMENT=preview and `azurefunctions-extensions-bindings-servicebus`, the stage settles it.
+A permanent failure then becomes a dead letter at once, with its reason.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ class PreviewSettlement:
 
 
 def register_stage(blueprint: func.Blueprint, stage: Stage[Any]) -> None:
-    """Give the stage its function on the queue of its name. After an error the host abandons the message."""
+    """Register the stage's Function on its queue. After an error the host abandons the message."""
     if os.environ.get(SETTLEMENT) == PREVIEW:
         _register(blueprint, stage.name, _settled_by_stage(stage), auto_complete=False)
     else:
@@ -65,7 +65,7 @@ def _register(blueprint: func.Blueprint, queue: str, run: Any, *, auto_complete:
 def register_request(
     blueprint: func.Blueprint, row: QueueRow, work: RequestWork, *, name: str | None = None
 ) -> None:
-    """Give a queue that is no stage's its function. `name` is that of its span."""
+    """Register the Function of a queue that belongs to no stage. `name` is the name of its span."""
 
     async def run(msg: func.ServiceBusMessage) -> None:
         connected, delivery = await clients(), delivery_from_functions(msg)
@@ -76,7 +76,7 @@ def register_request(
 
 
 def read_request(body: bytes, id_: str) -> dict[str, Any]:
-    """The request, which has this id of what it is about."""
+    """Return the request, a JSON object with a string in this id field."""
     try:
         request = json.loads(body)
     except ValueError as error:
@@ -94,14 +94,14 @@ def _settled_by_host(stage: Stage[Any]) -> Any:
 
 
 def _settled_by_stage(stage: Stage[Any]) -> Any:
-    # Not a dependency: who switches this on installs it.
+    # Not a dependency: the operator who enables the setting installs the package.
     import azurefunctions.extensions.bindings.servicebus as sb  # type: ignore[import-not-found]  # noqa: PLC0415
 
     async def run(msg: Any, actions: Any) -> None:
         delivery = delivery_from_sdk(msg, PreviewSettlement(msg, actions))
         await StageRunner(stage, await clients()).run(delivery)
 
-    # The worker goes by the annotations; they are known only here.
+    # The Functions worker reads the annotations, which are known only here.
     run.__annotations__ |= {"msg": sb.ServiceBusReceivedMessage, "actions": sb.ServiceBusMessageActions}
     return run
 
@@ -119,7 +119,7 @@ def delivery_from_functions(message: func.ServiceBusMessage) -> Delivery:
 
 
 def delivery_from_sdk(message: ReceivedMessage, settlement: Settlement | None = None) -> Delivery:
-    """From a message of the SDK, which counts the deliveries before this one."""
+    """Convert a message of the SDK, whose count excludes this delivery."""
     properties = message.application_properties or {}
     return Delivery(
         body=b"".join(message.body),
@@ -134,7 +134,7 @@ def delivery_from_sdk(message: ReceivedMessage, settlement: Settlement | None = 
 
 
 def _utc(time: datetime | None) -> datetime | None:
-    """The host may leave the zone out."""
+    """Return the time with a zone, which the host may omit."""
     return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
 
 

@@ -1,4 +1,4 @@
-"""Deletions: a queue's function does what was asked for, run by run until it is done."""
+"""Removal: run a requested deletion of an archive or source until it is done."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Reporting: the current summary of a thread or digest is published as the report of its scope."""
+"""Reporting: publish the current summary of a thread or digest as the report of its scope."""
 
 from datetime import timedelta
 
@@ -28,41 +28,47 @@ from stages.registration import register_stage
 blueprint = func.Blueprint()
 
 
-async def publish(event: Event[SummaryComplete], work: StageContext) -> StageResult:
-    store, session, now, settings = work.clients.store, work.session, work.now(), work.clients.settings
+async def publish(event: Event[SummaryComplete], context: StageContext) -> StageResult:
+    """Store the report unless another summary is current, and withdraw the report if no summary is."""
+    store, session, now, settings = (
+        context.clients.store,
+        context.session,
+        context.now(),
+        context.clients.settings,
+    )
     scope, summary_id = event.data.thread_id, str(event.data.summary_id)
     summary = await store.read(Summary, summary_id, session, partition=scope)
-    namer = await find_namer(store, scope, summary.thread_id, session)
-    if namer is None or namer.summary_id != summary.id:
-        # Another one is current, and its own event brings its report; or none is.
+    owner = await find_namer(store, scope, summary.thread_id, session)
+    if owner is None or owner.summary_id != summary.id:
+        # If another summary is current, the event of that summary publishes its report.
         await withdraw_report(store, scope, summary.thread_id, session)
         return StageResult()
-    if isinstance(namer, Thread):  # the digests that show it are made later, many at a time
-        await touch_digests(work.clients, namer, session)
-    report = report_of(summary, now, namer.summary_number)
+    if isinstance(owner, Thread):  # the digests that show the thread are refreshed later, in batches
+        await touch_digests(context.clients, owner, session)
+    report = report_of(summary, now, owner.summary_number)
     report.deliveries = planned_deliveries(settings, report, now)
     report.next_delivery_at = now if report.deliveries else None
-    stored = await store_report(store, report, session, is_first=namer.report_id is None)
-    # Whoever deletes the summary or merges the thread after this looks finds the report.
+    stored = await store_report(store, report, session, is_first=owner.report_id is None)
+    # A worker that deletes the summary or merges the thread after this check finds the report.
     if stored is None or await delete_orphan_report(store, summary.id, scope, session):
         return StageResult()
     report, before = stored
-    if isinstance(namer, Thread):
-        measure_report(report, before, namer, timedelta(minutes=settings.SLO_REPORT_MINUTES))
+    if isinstance(owner, Thread):
+        measure_report(report, before, owner, timedelta(minutes=settings.SLO_REPORT_MINUTES))
     if not await set_report(store, report, session):
         await withdraw_report(store, scope, summary.thread_id, session)
 
     async def wake() -> None:
         if report.next_delivery_at is not None:
-            await wake_deliveries(work.clients, report.next_delivery_at)
+            await wake_deliveries(context.clients, report.next_delivery_at)
 
     return StageResult([report_published(report)], after_announcing=wake, counts={"reports": 1})
 
 
-def _documents(data: SummaryComplete) -> list[str]:
+def _document_ids(data: SummaryComplete) -> list[str]:
     return [data.thread_id] if data.summary_type == SummaryType.THREAD else []
 
 
-REPORTING = Stage(topology.REPORTING, publish, _documents)
+REPORTING = Stage(topology.REPORTING, publish, _document_ids)
 
 register_stage(blueprint, REPORTING)

@@ -1,4 +1,4 @@
-"""The sweep's timer. RETRY_JOB_INTERVAL_SECONDS says how often, as it is when the app starts."""
+"""The timer of the sweep. Its interval is the value of RETRY_JOB_INTERVAL_SECONDS when the app starts."""
 
 import logging
 import os
@@ -21,7 +21,7 @@ INTERVAL = "RETRY_JOB_INTERVAL_SECONDS"
 
 
 def schedule() -> str:
-    """From the setting, or its default where it is malformed: the check of the settings reports that."""
+    """Return the timer's schedule. A malformed setting gives its default: the settings check reports it."""
     given = os.environ.get(INTERVAL, "")
     seconds = int(given) if given.isdecimal() and int(given) else Settings.model_fields[INTERVAL].default
     return interval_schedule(seconds)
@@ -39,11 +39,11 @@ async def sweep_timer(timer: func.TimerRequest) -> None:  # noqa: ARG001 - the b
 
 
 async def _resolve_dead_letters(connected: Clients) -> None:
-    """Resolve those whose work the sweep has done: their alert would be for nothing."""
+    """Resolve the dead letters whose work the sweep has done, so that they raise no alert."""
     try:
         audit = await resolve_satisfied(connected, Operator("sweep", "timer"))
     except SDK_ERRORS:
-        log.exception("dead letters that are satisfied could not be resolved: the next run will")
+        log.exception("could not resolve the dead letters whose work is done: the next run tries again")
         return
     if audit is not None:
-        log.info("dead letters whose work is done were resolved: %s (operation %s)", audit.counts, audit.id)
+        log.info("resolved the dead letters whose work is done: %s (operation %s)", audit.counts, audit.id)

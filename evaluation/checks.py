@@ -235,7 +235,7 @@ def paraphrases() -> Counter[str]:
         for sentence in row["sentences"]:
             evidence = tuple(ClaimedQuote(**one) for one in _with_words(sentence["evidence"], thread))
             judged = judge(thread, ClaimedSentence(sentence["text"], evidence), thread.root.mail.subject)
-            fate = "refused" if judged.refused else "marked" if judged.read else "stated"
+            fate = "refused" if judged.refused else "marked" if judged.marked else "stated"
             counts[f"{'lie' if 'lie' in sentence else 'sentence'} {fate}"] += 1
     return counts
 

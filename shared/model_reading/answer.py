@@ -1,6 +1,6 @@
-"""What a chat model is asked for, and its answer: a JSON schema, and a reader that forgives form.
+"""The JSON schema for a chat model's answer, and a parser that forgives errors of form.
 
-Nothing here is believed. `checked.py` decides what of an answer may be shown.
+Nothing here is trusted. `checked.py` decides what of an answer may be shown.
 """
 
 import json
@@ -22,7 +22,7 @@ _Kind = TypeVar("_Kind", Genre, OutcomeKind, PositionStance, Fate)
 
 @dataclass(frozen=True, slots=True)
 class ClaimedQuote:
-    """Words that the model says stand in a mail; `mail` is the number under which the model saw it."""
+    """Words that the model attributes to a mail, by the number under which it saw the mail."""
 
     mail: int
     quote: str
@@ -41,12 +41,12 @@ class ClaimedObjection:
     words: ClaimedQuote
     fate: Fate
     settled: ClaimedQuote | None = None
-    """The later sentence that answers, takes or withdraws it."""
+    """The later sentence that answers, takes over or withdraws the objection."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedSentence:
-    """A sentence in the model's own words, and what it rests on."""
+    """A sentence in the model's own words, and its evidence."""
 
     text: str
     evidence: tuple[ClaimedQuote, ...]
@@ -57,7 +57,7 @@ class ModelAnswer:
     genre: Genre | None = None
     propositions: tuple[ClaimedQuote, ...] = ()
     prevailed: int = 0
-    """Which of them was followed, counted from 1; 0 where none was."""
+    """Which of the propositions was followed, counted from 1, or 0 if none was."""
     outcome: OutcomeKind | None = None
     outcome_sentence: ClaimedSentence | None = None
     has_consensus: bool = False
@@ -70,7 +70,7 @@ class ModelAnswer:
 
     @property
     def proposition(self) -> ClaimedQuote | None:
-        """The one that prevailed, else the first."""
+        """The proposition that prevailed, or the first one."""
         if not self.propositions:
             return None
         return self.propositions[self.prevailed - 1 if 0 < self.prevailed <= len(self.propositions) else 0]
@@ -81,7 +81,7 @@ class ModelAnswer:
 
 
 def _object(**properties: Any) -> dict[str, Any]:
-    # Strict modes want every property required and no other.
+    # Strict modes need every property required and no others allowed.
     return {
         "type": "object",
         "properties": properties,
@@ -132,7 +132,7 @@ _EXPECTED = frozenset(ANSWER_SCHEMA["properties"])
 
 
 def parse_answer(text: str) -> ModelAnswer:
-    """The answer, as far as it can be read: inside fences, after chatter, or before it was cut off."""
+    """Return what can be read of the answer, even inside fences, after chatter or cut off."""
     raw = _answer_object(text[:_MAX_ANSWER_CHARS])
     outcome = _dictionary(raw.get("outcome"))
     return ModelAnswer(
@@ -147,12 +147,12 @@ def parse_answer(text: str) -> ModelAnswer:
         decisions=_quotes(raw.get("decisions")),
         open_issues=_quotes(raw.get("open_issues")),
         key_points=_quotes(raw.get("key_points")),
-        narrative=tuple(found for one in _entries(raw.get("summary")) if (found := _sentence(one))),
+        narrative=tuple(found for entry in _entries(raw.get("summary")) if (found := _sentence(entry))),
     )
 
 
 def _answer_object(text: str) -> dict[str, Any]:
-    """The object with most of the fields that were asked for; a cut-off one is read field by field."""
+    """Return the object with most of the expected fields, or the fields of a truncated object."""
     best: dict[str, Any] = {}
     for value in _objects(text):
         if len(_EXPECTED & value.keys()) > len(_EXPECTED & best.keys()):
@@ -176,7 +176,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _cut_off(text: str) -> dict[str, Any]:
-    """The fields of an answer that ends in the middle: those that are whole, and whole entries of lists."""
+    """Return the complete fields and list entries of an answer that ends in the middle."""
     decoder, found = json.JSONDecoder(), dict[str, Any]()
     for match in re.finditer(rf'"({"|".join(sorted(_EXPECTED))})"\s*:\s*', text):
         try:
@@ -221,7 +221,7 @@ def _quote(value: Any) -> ClaimedQuote | None:
 
 
 def _quotes(value: Any) -> tuple[ClaimedQuote, ...]:
-    return tuple(found for one in _entries(value) if (found := _quote(one)))
+    return tuple(found for entry in _entries(value) if (found := _quote(entry)))
 
 
 def _sentence(value: Any) -> ClaimedSentence | None:
@@ -232,8 +232,8 @@ def _sentence(value: Any) -> ClaimedSentence | None:
 
 
 def _positions(value: Any) -> Iterator[ClaimedPosition]:
-    for one in _entries(value):
-        entry = _dictionary(one)
+    for item in _entries(value):
+        entry = _dictionary(item)
         stance, words = _kind(PositionStance, entry.get("stance")), _quote(entry)
         if stance is not None and words is not None:
             yield ClaimedPosition(
@@ -242,8 +242,8 @@ def _positions(value: Any) -> Iterator[ClaimedPosition]:
 
 
 def _objections(value: Any) -> Iterator[ClaimedObjection]:
-    for one in _entries(value):
-        entry = _dictionary(one)
+    for item in _entries(value):
+        entry = _dictionary(item)
         if words := _quote(entry):
             fate = _kind(Fate, entry.get("fate")) or Fate.UNCLEAR
             yield ClaimedObjection(words, fate, _quote(entry.get("settled")))

@@ -1,15 +1,14 @@
-"""What of a model's answer may be shown: every claim is held against the thread and against the rules' reading.
+"""Checks every claim of a model's answer against the thread and against the rules' reading.
 
-| claim | is refused where | stands as the model's reading where |
+| claim | is refused if | is marked as the model's reading if |
 |---|---|---|
-| any quote | it is not in the own words or the subject of the mail that it names | |
-| a position | somebody else wrote it, the words say the opposite, report, only ask, or answer something else | no word takes a side |
-| an outcome | the quoted words cannot show it | nobody whom the source names rules so in them |
+| any quote | the named mail has it neither in its own words nor in its subject | |
+| a position | another person wrote it, or the words say the opposite, report, only ask or answer something else | no word takes a side |
+| an outcome | the quotes cannot show it | no person with a deciding role rules so in them |
 | a decision | no word of it settles anything | its writer has no such role |
 | a sentence | see `narrated.py` | see `narrated.py` |
 
-A part of a sentence is widened to the whole sentence before it is judged or shown. Everything that is refused,
-marked or overruled is kept with its cause.
+A part of a sentence is widened to the whole sentence first. Each refusal and each mark has its cause.
 """  # noqa: E501
 
 import re
@@ -21,7 +20,7 @@ from shared.model_reading import ends
 from shared.model_reading.answer import ClaimedObjection, ClaimedPosition, ClaimedQuote, ModelAnswer
 from shared.model_reading.evidence import LocatedQuote, locate
 from shared.model_reading.polarity import Polarity, leaning, outright
-from shared.model_reading.stands import Stands, names, stands_of
+from shared.model_reading.stands import PositionChecker, names, position_checker_of
 from shared.models.values import (
     Decision,
     Fate,
@@ -46,12 +45,11 @@ _EXPLICIT, _ARGUED = 0.9, 0.7
 _SIDES = frozenset({PositionStance.SUPPORT, PositionStance.OPPOSE})
 _SETTLES = re.compile(
     r"'ll\b|'ve\b|\b(?:will|shall|should|can|need to|let's|has to|has been|already|done|fixed|changed|added|"
-    r"updated|"
-    r"agreed?|decided?|closed|passed|over|reasonable|plan|expect|please do|"
-    r"(?:cancel|drop|remov|keep|split|waive|merg|queu|appl|adopt|accept|reject|pick)\w*)\b"
+    r"updated|agreed?|decided?|closed|passed|over|reasonable|plan|expect|please do|(?:cancel|drop|remov|keep|"
+    r"split|waive|merg|queu|appl|adopt|accept|reject|pick)\w*)\b"
 )
 _SHORT = 8
-"""Words of a sentence that may settle something in words of any kind: "Yeah, passable."."""
+"""A sentence of at most this many words may settle something in any words: "Yeah, passable."."""
 _GIVES_UP = re.compile(
     r"\b(?:withdr[ae]w\w*|retract\w*|drop\w*|no longer|lift\w*|fair enough|never ?mind|will not discuss)\b"
 )
@@ -59,89 +57,97 @@ _GIVES_UP = re.compile(
 
 @dataclass
 class CheckedAnswer:
-    """The claims that hold, and the reasons why others do not, or stand as the model's reading."""
+    """The claims that hold, and the reasons why the other claims are refused or marked."""
 
     thread: LinkedThread
     answer: ModelAnswer
     rules: ThreadReading
     strict: bool = False
-    """Nothing is shown on the model's word alone."""
+    """Whether nothing is shown on the model's word alone."""
     refused: list[str] = field(default_factory=list)
     marked: list[str] = field(default_factory=list)
     differences: list[ReadDifference] = field(default_factory=list)
 
-    def citations(self, quotes: Sequence[ClaimedQuote], what: str) -> list[SentenceCitation]:
-        """The quotes that are found, each sentence once."""
+    def citations(self, quotes: Sequence[ClaimedQuote], claim: str) -> list[SentenceCitation]:
+        """Return a citation for each quote that is found, each sentence once."""
         found: dict[tuple[str, int], SentenceCitation] = {}
-        for located in self._located(quotes, what):
+        for located in self._located(quotes, claim):
             citation = located.citation()
             found.setdefault((citation.message_id, citation.start), citation)
         return list(found.values())
 
-    def _located(self, quotes: Sequence[ClaimedQuote], what: str) -> list[LocatedQuote]:
+    def _located(self, quotes: Sequence[ClaimedQuote], claim: str) -> list[LocatedQuote]:
         found = []
         for quote in quotes:
             located = locate(self.thread, quote)
             if located is None or located.subject:
-                self._refuse(what, "the quote is not in the mail's own words", quote)
+                self._refuse(claim, "the quote is not in the mail's own words", quote)
             else:
                 found.append(located)
         return found
 
-    def _refuse(self, what: str, why: str, quote: ClaimedQuote | None = None) -> None:
-        self.refused.append(f"{what}: {why}{f' (mail {quote.mail})' if quote else ''}")
+    def _refuse(self, claim: str, cause: str, quote: ClaimedQuote | None = None) -> None:
+        self.refused.append(f"{claim}: {cause}{f' (mail {quote.mail})' if quote else ''}")
 
     @cached_property
-    def said(self) -> dict[str, Position]:
-        """What the rules are sure of, by person."""
-        return {self._person(one): one for one in self.rules.positions if one.tier is Tier.SAID}
-
-    @cached_property
-    def _put_in(self) -> list[LocatedQuote]:
-        located = [locate(self.thread, quote) for quote in self.answer.propositions]
-        return [one for one in located if one is not None]
-
-    @cached_property
-    def stands(self) -> Stands:
-        claimed = [(one, locate(self.thread, one.words)) for one in self.answer.positions]
-        sides = {
-            located.mail.person: one.stance
-            for one, located in claimed
-            if located is not None and names(one.person, located, self.thread)
+    def sure_positions(self) -> dict[str, Position]:
+        """The positions of which the rules are sure, by person."""
+        return {
+            self._person(position): position
+            for position in self.rules.positions
+            if position.tier is Tier.SAID
         }
-        sides |= {person: one.stance for person, one in self.said.items()}
-        put_in = {one.mail.number for one in self._put_in}
-        matter = " ".join([self.thread.root.mail.subject, *(one.text for one in self._put_in)])
-        return stands_of(self.thread, put_in, self._proposers, sides, matter)
+
+    @cached_property
+    def _proposal_quotes(self) -> list[LocatedQuote]:
+        quotes = [locate(self.thread, quote) for quote in self.answer.propositions]
+        return [quote for quote in quotes if quote is not None]
+
+    @cached_property
+    def checker(self) -> PositionChecker:
+        claimed = [(position, locate(self.thread, position.words)) for position in self.answer.positions]
+        sides = {
+            located.mail.person: position.stance
+            for position, located in claimed
+            if located is not None and names(position.person, located, self.thread)
+        }
+        sides |= {person: position.stance for person, position in self.sure_positions.items()}
+        proposing = {quote.mail.number for quote in self._proposal_quotes}
+        matter = " ".join([self.thread.root.mail.subject, *(quote.text for quote in self._proposal_quotes)])
+        return position_checker_of(self.thread, proposing, self._proposers, sides, matter)
 
     @cached_property
     def _proposers(self) -> set[str]:
-        located = [
-            locate(self.thread, one.words)
-            for one in self.answer.positions
-            if one.stance is PositionStance.PROPOSER
+        quotes = [
+            locate(self.thread, position.words)
+            for position in self.answer.positions
+            if position.stance is PositionStance.PROPOSER
         ]
-        proposers = {one.mail.person for one in located if one is not None}
-        put = self.rules.proposition
-        named = {one.mail.mail.message_id for one in self._put_in[:1]}
-        # Where the rules see a form they are sure; plain text they only guess.
-        if put is not None and (
-            put.form is not PropositionForm.TEXT or not proposers or put.message_id in named
+        proposers = {quote.mail.person for quote in quotes if quote is not None}
+        proposition = self.rules.proposition
+        proposing_ids = {quote.mail.mail.message_id for quote in self._proposal_quotes[:1]}
+        # The rules are sure of a form. Plain text they only guess.
+        if proposition is not None and (
+            proposition.form is not PropositionForm.TEXT
+            or not proposers
+            or proposition.message_id in proposing_ids
         ):
-            proposers |= {mail.person for mail in self.thread.mails if mail.mail.message_id == put.message_id}
+            proposers |= {
+                mail.person for mail in self.thread.mails if mail.mail.message_id == proposition.message_id
+            }
         return proposers
 
     @cached_property
     def positions(self) -> list[Position]:
-        """One a person: what the rules are sure of, and what the model says of others."""
-        by_person = dict(self.said)
+        """One position for each person: the rules' where they are sure, else the model's."""
+        by_person = dict(self.sure_positions)
         for claimed in self.answer.positions:
             position = self._position(claimed)
             if position is None:
                 continue
             person = self._person(position)
-            if person in self.said:
-                self._compare(self.said[person], position)
+            if person in self.sure_positions:
+                self._compare(self.sure_positions[person], position)
             elif position.stance is PositionStance.PROPOSER:
                 continue
             elif person in self._proposers:
@@ -161,16 +167,16 @@ class CheckedAnswer:
         located = locate(self.thread, claimed.words)
         if located is not None and located.subject:
             located = None
-        why = self.stands.refusal(claimed, located)
-        is_explicit = located is not None and not why and self.stands.is_explicit(claimed, located)
-        if located is not None and not why and not is_explicit and claimed.stance in _SIDES:
-            why = self._why_not_argued(located)
-        if located is None or why:
-            self._refuse(f"position of {self._name(claimed, located)}", why, claimed.words)
+        cause = self.checker.refusal(claimed, located)
+        is_explicit = located is not None and not cause and self.checker.is_explicit(claimed, located)
+        if located is not None and not cause and not is_explicit and claimed.stance in _SIDES:
+            cause = self._argument_refusal(located)
+        if located is None or cause:
+            self._refuse(f"position of {self._name(claimed, located)}", cause, claimed.words)
             return None
         if claimed.is_explicit and not is_explicit and claimed.stance in _SIDES:
-            who, number = self._name(claimed, located), claimed.words.mail
-            self.marked.append(f"position of {who}: no word takes a side (mail {number})")
+            name, number = self._name(claimed, located), claimed.words.mail
+            self.marked.append(f"position of {name}: no word takes a side (mail {number})")
         mail = located.mail.mail
         return Position(
             person=mail.address.lower(),
@@ -188,10 +194,10 @@ class CheckedAnswer:
             at=mail.date,
         )
 
-    def _why_not_argued(self, located: LocatedQuote) -> str:
+    def _argument_refusal(self, located: LocatedQuote) -> str:
         if self.strict:
             return "no word takes a side, and a mail speaks to the model"
-        return "" if self.stands.is_argued(located) else "the words argue nothing"
+        return "" if self.checker.is_argued(located) else "the words argue nothing"
 
     def _name(self, claimed: ClaimedPosition, located: LocatedQuote | None) -> str:
         if located is not None and names(claimed.person, located, self.thread):
@@ -219,59 +225,63 @@ class CheckedAnswer:
         return kept
 
     def _fate(self, claimed: ClaimedObjection, located: LocatedQuote) -> Fate:
-        """What cannot be confirmed is unclear, whoever says so."""
+        """Return the claimed fate, or UNCLEAR if the thread does not confirm it."""
         fate, objection = claimed.fate, located.sentences[0]
-        settled = locate(self.thread, claimed.settled) if claimed.settled else None
-        asks = settled is not None and all(one.asks for one in settled.sentences)
-        if settled is not None and (settled.mail.number <= located.mail.number or asks):
-            settled = None
+        settling = locate(self.thread, claimed.settled) if claimed.settled else None
+        asks = settling is not None and all(sentence.asks for sentence in settling.sentences)
+        if settling is not None and (settling.mail.number <= located.mail.number or asks):
+            settling = None
         if fate is Fate.WITHDRAWN:
             own = (
-                settled is not None
-                and settled.mail.person == located.mail.person
-                and any(withdraws(one) or _GIVES_UP.search(one.folded) for one in settled.sentences)
+                settling is not None
+                and settling.mail.person == located.mail.person
+                and any(
+                    withdraws(sentence) or _GIVES_UP.search(sentence.folded)
+                    for sentence in settling.sentences
+                )
             )
             return fate if own or withdrawal_of(self.thread, objection) else Fate.UNCLEAR
         if fate is Fate.OUTSTANDING:
-            given_up = withdrawal_of(self.thread, objection) is not None
-            return Fate.UNCLEAR if given_up else fate
-        if settled is None and fate is Fate.ANSWERED and self._is_replied_to(located):
+            is_withdrawn = withdrawal_of(self.thread, objection) is not None
+            return Fate.UNCLEAR if is_withdrawn else fate
+        if settling is None and fate is Fate.ANSWERED and self._is_replied_to(located):
             return fate
-        if fate is Fate.UNCLEAR or settled is None or not self._answers(settled, located):
+        if fate is Fate.UNCLEAR or settling is None or not self._answers(settling, located):
             return Fate.UNCLEAR
         if fate is Fate.TAKEN:
-            taken = any(
-                cues.PROMISES.finds(one) or leaning(one.text) is Polarity.FOR for one in settled.sentences
+            is_taken = any(
+                cues.PROMISES.finds(sentence) or leaning(sentence.text) is Polarity.FOR
+                for sentence in settling.sentences
             )
-            return fate if taken else Fate.UNCLEAR
+            return fate if is_taken else Fate.UNCLEAR
         return fate
 
     def _is_replied_to(self, objection: LocatedQuote) -> bool:
         number, person = objection.mail.number, objection.mail.person
         return any(mail.parent == number and mail.person != person for mail in self.thread.mails)
 
-    def _answers(self, settled: LocatedQuote, objection: LocatedQuote) -> bool:
-        """It is by somebody else in answer to the objection's writer, by the writer, or by who may rule."""
-        if settled.mail.person == objection.mail.person:
+    def _answers(self, settling: LocatedQuote, objection: LocatedQuote) -> bool:
+        """Return whether it is by the objector, a proposer or a role holder, or answers the objection."""
+        if settling.mail.person == objection.mail.person:
             return True
-        above = {mail.number for mail in self.thread.ancestors(settled.mail)}
+        above = {mail.number for mail in self.thread.ancestors(settling.mail)}
         return (
             objection.mail.number in above
-            or settled.mail.person in self.stands.proposers
-            or self.thread.people.role(settled.mail.number) is not None
+            or settling.mail.person in self.checker.proposers
+            or self.thread.people.role(settling.mail.number) is not None
         )
 
     def decisions(self) -> list[Decision]:
-        """Those by one with authority, in words that rule, whoever saw them; the rest is possible."""
+        """Return the sure decisions of the rules, and the model's with a tier by role and wording."""
         kept = {
-            (one.citation.message_id, one.citation.start): one
-            for one in self.rules.decisions
-            if one.tier is Tier.SAID
+            (decision.citation.message_id, decision.citation.start): decision
+            for decision in self.rules.decisions
+            if decision.tier is Tier.SAID
         }
         for located in self._located(self.answer.decisions, "decision"):
             citation, holder = located.citation(), self.thread.people.role(located.mail.number)
             is_short = len(located.text.split()) <= _SHORT
-            if not is_short and not any(_may_settle(one) for one in located.sentences):
+            if not is_short and not any(_may_settle(sentence) for sentence in located.sentences):
                 self.refused.append(
                     f"decision: no word of it settles anything (mail {located.mail.number + 1})"
                 )
@@ -286,15 +296,17 @@ class CheckedAnswer:
         return list(kept.values())
 
     def outcome_evidence(self) -> list[LocatedQuote]:
-        """What shows the outcome; empty where it cannot be said."""
+        """Return the quotes that show the outcome, or an empty list if it must not be stated."""
         claimed, kind = self.answer.outcome_sentence, self.answer.outcome
-        located = [locate(self.thread, quote) for quote in (claimed.evidence if claimed else ())]
-        found = [one for one in located if one is not None]
+        quotes = [locate(self.thread, quote) for quote in (claimed.evidence if claimed else ())]
+        found = [quote for quote in quotes if quote is not None]
         if kind is None or not found:
             self._refuse("outcome", "no quote shows it")
             return []
-        if why := ends.why_not(kind, found, [one.stance for one in self.positions], self.thread):
-            self._refuse("outcome", f"{kind.value}: {why}")
+        if cause := ends.outcome_refusal(
+            kind, found, [position.stance for position in self.positions], self.thread
+        ):
+            self._refuse("outcome", f"{kind.value}: {cause}")
             return []
         if self.strict and ends.ruling(self.thread, kind, found) is None:
             self._refuse("outcome", f"{kind.value}: nobody rules so, and a mail speaks to the model")
@@ -308,38 +320,46 @@ class CheckedAnswer:
 
     @cached_property
     def seen_objections(self) -> list[str]:
-        """Who objects by the rules' own reading, and did not take it back: whatever the model names."""
-        against = {person for person, one in self.said.items() if one.stance is PositionStance.OPPOSE}
+        """The people who object by the rules' own reading, whatever the model names."""
+        against = {
+            person
+            for person, position in self.sure_positions.items()
+            if position.stance is PositionStance.OPPOSE
+        }
         return sorted(against | self._plain_objectors() | self._remarked())
 
     def _remarked(self) -> set[str]:
-        """Whose remark the rules take for an objection, that nothing settles, and who is not seen for it."""
-        content = {self._person(one) for one in self.positions if one.stance is PositionStance.SUPPORT}
+        """Return the writers of remarks that the rules see as unsettled objections."""
+        content = {
+            self._person(position) for position in self.positions if position.stance is PositionStance.SUPPORT
+        }
         writers = {mail.mail.message_id: mail.person for mail in self.thread.mails}
         settled = {
-            writers[one.citation.message_id]
-            for one in self.objections
-            if one.fate in {Fate.ANSWERED, Fate.TAKEN, Fate.WITHDRAWN}
+            writers[objection.citation.message_id]
+            for objection in self.objections
+            if objection.fate in {Fate.ANSWERED, Fate.TAKEN, Fate.WITHDRAWN}
         }
         remarked = {
-            writers[one.citation.message_id]
-            for one in self.rules.objections
-            if one.fate in {Fate.OUTSTANDING, Fate.UNCLEAR}
+            writers[objection.citation.message_id]
+            for objection in self.rules.objections
+            if objection.fate in {Fate.OUTSTANDING, Fate.UNCLEAR}
         }
-        return remarked - content - settled - self.stands.proposers
+        return remarked - content - settled - self.checker.proposers
 
     def _plain_objectors(self) -> set[str]:
-        """Who says so outright in answer to the proposition, and in no later mail the contrary."""
+        """Return who objects outright to the proposal and does not take it back later."""
         found: set[str] = set()
         for mail in self.thread.mails:
-            if mail.person in self.stands.proposers or mail.is_machine:
+            if mail.person in self.checker.proposers or mail.is_machine:
                 continue
             for sentence in mail.sentences:
-                if _objects_outright(sentence) and self.thread.answered(sentence) in self.stands.proposing:
+                if _objects_outright(sentence) and self.thread.answered(sentence) in self.checker.proposing:
                     found.add(mail.person)
                 elif mail.person in found and (withdraws(sentence) or ends.rules(sentence)):
                     found.discard(mail.person)
-        content = {self._person(one) for one in self.positions if one.stance is PositionStance.SUPPORT}
+        content = {
+            self._person(position) for position in self.positions if position.stance is PositionStance.SUPPORT
+        }
         return found - content
 
 
@@ -360,7 +380,7 @@ def _may_settle(sentence: OwnSentence) -> bool:
 
 
 def _both(first: Position, second: Position) -> Position:
-    """Two positions of one person: the same is the later one, different ones are mixed."""
+    """Combine two positions of one person: the later one if the stances agree, else a mixed one."""
     if first.stance is second.stance:
         return second
     return replace(second, stance=PositionStance.MIXED, is_explicit=first.is_explicit and second.is_explicit)

@@ -1,4 +1,4 @@
-"""One reading of a thread from two readers: the rules, which say little, and a model that was checked."""
+"""Combines the readings of a thread by the rules and by a checked model."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -51,14 +51,14 @@ class ModelRun:
     model: str
     read_at: datetime
     cut: tuple[int, ...] = ()
-    """Mails, by number, of which the middle was left out."""
+    """The numbers of the mails whose middle was left out."""
     unread: int = 0
 
 
 def combine(
     thread: LinkedThread, subject: str, rules: ThreadReading, answer: ModelAnswer, run: ModelRun
 ) -> ThreadReading:
-    """What both readers say, as far as it holds. The rules' reading stands where they are sure."""
+    """Combine both readings. The rules' reading wins where it is sure."""
     return _Combining(thread, subject, rules, answer, run).reading()
 
 
@@ -80,7 +80,7 @@ class _Combining:
         open_issues = checked.citations(answer.open_issues, "open issue")
         narrative = self._narrative()
         has_consensus = self._has_consensus(outcome, positions, objections)
-        stances = [one.stance for one in positions if one.tier is Tier.SAID]
+        stances = [position.stance for position in positions if position.tier is Tier.SAID]
         return replace(
             self._rules,
             genre=self._genre(),
@@ -117,11 +117,11 @@ class _Combining:
             return ours
         return ReadGenre(theirs, _CONFIDENCE, Tier.SAID, ReadBy.MODEL)
 
-    def _differ(self, what: str, ours: str, theirs: str) -> None:
-        self._checked.differences.append(ReadDifference(what, ours, theirs))
+    def _differ(self, claim: str, ours: str, theirs: str) -> None:
+        self._checked.differences.append(ReadDifference(claim, ours, theirs))
 
     def _proposition(self) -> Proposition | None:
-        """The rules' where they see a form; else the sentence that the model names."""
+        """Return the rules' proposition, or the sentence that the model names if the rules have none."""
         found = self._checked.proposition()
         ours = self._rules.proposition
         if ours is not None:
@@ -153,7 +153,7 @@ class _Combining:
             confidence=_CONFIDENCE,
             sentence=self._outcome_sentence(kind, authority),
             basis=ConsensusBasis.RULED if authority else ConsensusBasis.UNKNOWN,
-            evidence=tuple(one.citation() for one in evidence),
+            evidence=tuple(quote.citation() for quote in evidence),
             authority=authority,
             votes=ours.votes,
             rule="model",
@@ -162,72 +162,79 @@ class _Combining:
         )
 
     def _outcome_sentence(self, kind: OutcomeKind, authority: Authority | None) -> str:
-        """The model's words where these are borne, else ours; labeled, because lists show nothing more."""
+        """Return the model's sentence if its quotes support it, else a plain one, with the model's name."""
         claimed = self._answer.outcome_sentence
-        judged = judge(self._thread, claimed, self._subject) if claimed else None
+        verdict = judge(self._thread, claimed, self._subject) if claimed else None
         label = f" (as {self._run.model} reads it)"
-        room = MAX_WORDS - len(label.split())
-        if claimed and judged and judged.stands:
-            # Who decides, and that they do, is in the cited words: no label is needed.
-            is_plain = authority is not None and not judged.read
-            return clipped(claimed.text, MAX_WORDS) if is_plain else clipped(claimed.text, room) + label
-        if claimed and judged and claimed.text:
-            self._checked.refused.append(f"outcome's sentence: {judged.refused}")
+        limit = MAX_WORDS - len(label.split())
+        if claimed and verdict and verdict.is_shown:
+            # The quotes show who decides and that they do, so no label is needed.
+            is_plain = authority is not None and not verdict.marked
+            return clipped(claimed.text, MAX_WORDS) if is_plain else clipped(claimed.text, limit) + label
+        if claimed and verdict and claimed.text:
+            self._checked.refused.append(f"outcome's sentence: {verdict.refused}")
         by = f", by {authority.name} ({authority.role})" if authority else ""
-        return clipped(f"{KINDS[kind]}: {subject_words(self._subject)}{by}", room) + label
+        return clipped(f"{KINDS[kind]}: {subject_words(self._subject)}{by}", limit) + label
 
     def _objections(self) -> list[Objection]:
-        """The model's; those of people who are said to object are heard whatever it says."""
+        """Return the model's objections and those of people of whose opposition the rules are sure."""
         found = self._checked.objections
-        there = {(one.citation.message_id, one.citation.start) for one in found}
-        said = {
-            one.citation.message_id
-            for one in self._rules.positions
-            if one.tier is Tier.SAID and one.stance is PositionStance.OPPOSE
+        known = {(objection.citation.message_id, objection.citation.start) for objection in found}
+        objecting_ids = {
+            position.citation.message_id
+            for position in self._rules.positions
+            if position.tier is Tier.SAID and position.stance is PositionStance.OPPOSE
         }
-        left_out = [
-            one
-            for one in self._rules.objections
-            if one.citation.message_id in said and (one.citation.message_id, one.citation.start) not in there
+        omitted = [
+            objection
+            for objection in self._rules.objections
+            if objection.citation.message_id in objecting_ids
+            and (objection.citation.message_id, objection.citation.start) not in known
         ]
-        return [*found, *left_out]
+        return [*found, *omitted]
 
     def _key_points(self, objections: Sequence[Objection]) -> list[SentenceCitation]:
-        """The model's; and remarks against it that the model left out, so that nobody is silenced by it."""
+        """Return the model's key points and every objection of the rules that the model left out."""
         found = self._checked.citations(self._answer.key_points, "key point")[:_MAX_POINTS]
-        heard = {(one.citation.message_id, one.citation.start) for one in objections}
-        left_out = [
-            one.citation
-            for one in self._rules.objections
-            if (one.citation.message_id, one.citation.start) not in heard
+        known = {(objection.citation.message_id, objection.citation.start) for objection in objections}
+        omitted = [
+            objection.citation
+            for objection in self._rules.objections
+            if (objection.citation.message_id, objection.citation.start) not in known
         ]
-        points = [*(found or self._rules.key_points), *left_out]
+        points = [*(found or self._rules.key_points), *omitted]
         return list({(point.message_id, point.start): point for point in points}.values())
 
     def _narrative(self) -> tuple[NarratedSentence, ...]:
-        told = []
+        narrated = []
         for number, sentence in enumerate(self._answer.narrative, 1):
-            judged = judge(self._thread, sentence, self._subject)
-            if judged.lost and judged.stands:
-                self._checked.refused.append(f"sentence {number}: {judged.lost} quotes are not in the thread")
-            if not judged.stands:
-                self._checked.refused.append(f"sentence {number}: {judged.refused}")
+            verdict = judge(self._thread, sentence, self._subject)
+            if verdict.missing and verdict.is_shown:
+                self._checked.refused.append(
+                    f"sentence {number}: {verdict.missing} quotes are not in the thread"
+                )
+            if not verdict.is_shown:
+                self._checked.refused.append(f"sentence {number}: {verdict.refused}")
                 continue
-            if judged.read:
-                self._checked.marked.append(f"sentence {number}: {judged.read}")
+            if verdict.marked:
+                self._checked.marked.append(f"sentence {number}: {verdict.marked}")
                 if self._checked.strict:
                     continue
-            citations = {(one.mail.number, one.sentences[0].start): one.citation() for one in judged.evidence}
-            told.append(NarratedSentence(sentence.text, tuple(citations.values()), not judged.read))
-        return tuple(told)
+            citations = {
+                (quote.mail.number, quote.sentences[0].start): quote.citation() for quote in verdict.evidence
+            }
+            narrated.append(NarratedSentence(sentence.text, tuple(citations.values()), not verdict.marked))
+        return tuple(narrated)
 
     def _headline(
         self, outcome: ThreadOutcome, objections: Iterable[Objection], open_issues: Sequence[SentenceCitation]
     ) -> Headline:
         ours = self._rules.headline
-        words = self._proposition()
-        asked = clipped(words.words.quote, MAX_WORDS) if words and words.words else ours.asked
-        outstanding = [one.citation for one in objections if one.fate is Fate.OUTSTANDING]
+        proposition = self._proposition()
+        asked = (
+            clipped(proposition.words.quote, MAX_WORDS) if proposition and proposition.words else ours.asked
+        )
+        outstanding = [objection.citation for objection in objections if objection.fate is Fate.OUTSTANDING]
         rest = [*outstanding, *open_issues]
         left = clipped(rest[0].quote, MAX_WORDS) if rest else ours.left
         return Headline(asked=asked, came_out=outcome.sentence, left=left)
@@ -235,26 +242,28 @@ class _Combining:
     def _has_consensus(
         self, outcome: ThreadOutcome, positions: Sequence[Position], objections: Sequence[Objection]
     ) -> bool:
-        """The model's word, where what is kept bears it; never over an objection that anybody sees."""
+        """Return the rules' consensus, or the model's if the checked claims support it."""
         if self._rules.has_consensus:
             return True
         if not self._answer.has_consensus or self._checked.strict:
             return False
-        why = self._against_consensus(outcome, positions, objections)
-        if why:
-            self._checked.refused.append(f"consensus: {why}")
-        return not why
+        cause = self._against_consensus(outcome, positions, objections)
+        if cause:
+            self._checked.refused.append(f"consensus: {cause}")
+        return not cause
 
     def _against_consensus(
         self, outcome: ThreadOutcome, positions: Sequence[Position], objections: Sequence[Objection]
     ) -> str:
         if outcome.kind is OutcomeKind.CONTESTED:
             return "the thread ends contested"
-        against = any(one.stance is PositionStance.OPPOSE for one in positions)
-        left = any(one.fate is Fate.OUTSTANDING for one in objections)
-        if (against or left or self._checked.seen_objections) and outcome.basis is not ConsensusBasis.RULED:
+        against = any(position.stance is PositionStance.OPPOSE for position in positions)
+        is_outstanding = any(objection.fate is Fate.OUTSTANDING for objection in objections)
+        if (
+            against or is_outstanding or self._checked.seen_objections
+        ) and outcome.basis is not ConsensusBasis.RULED:
             return "an objection is seen"
-        voices = sum(one.stance is PositionStance.SUPPORT for one in positions)
+        voices = sum(position.stance is PositionStance.SUPPORT for position in positions)
         agreed = outcome.kind in _AGREED and outcome.tier is Tier.SAID
         if agreed or voices >= _ENOUGH_VOICES or outcome.kind is OutcomeKind.REJECTED:
             return ""
@@ -262,7 +271,7 @@ class _Combining:
 
 
 def found_sentences(thread: LinkedThread, parts: Sequence[ModelAnswer]) -> list[dict[str, Any]]:
-    """Of each mail from which a part quotes something that is there: those sentences, in order."""
+    """Return the quoted sentences of each mail, in order, for the merging call."""
     by_mail: dict[int, dict[int, str]] = {}
     for quote in (quote for part in parts for quote in _quotes(part)):
         located = locate(thread, quote)
@@ -278,24 +287,27 @@ def found_sentences(thread: LinkedThread, parts: Sequence[ModelAnswer]) -> list[
 
 def _quotes(part: ModelAnswer) -> Iterator[ClaimedQuote]:
     yield from part.propositions
-    yield from (one.words for one in part.positions)
-    yield from (one.words for one in part.objections)
+    yield from (position.words for position in part.positions)
+    yield from (objection.words for objection in part.objections)
     yield from (*part.decisions, *part.open_issues, *part.key_points)
     if part.outcome_sentence is not None:
         yield from part.outcome_sentence.evidence
 
 
 def merge_answers(parts: Sequence[ModelAnswer], whole: ModelAnswer) -> ModelAnswer:
-    """The answers to the parts of a thread as one: their lists, and what came of it from the merging call."""
+    """Combine the answers to the parts of a thread with the answer of the merging call."""
     first = parts[0]
     return replace(
         whole,
         genre=whole.genre or first.genre,
         propositions=whole.propositions or first.propositions,
         positions=tuple(
-            sorted((one for part in parts for one in part.positions), key=lambda one: one.words.mail)
+            sorted(
+                (position for part in parts for position in part.positions),
+                key=lambda position: position.words.mail,
+            )
         ),
-        objections=tuple(one for part in parts for one in part.objections),
+        objections=tuple(objection for part in parts for objection in part.objections),
         decisions=_each_once(part.decisions for part in parts),
         open_issues=whole.open_issues or _each_once(part.open_issues for part in parts),
         key_points=whole.key_points or _each_once(part.key_points for part in parts),

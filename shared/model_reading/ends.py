@@ -1,4 +1,4 @@
-"""How a thread ends, as the model reads it: by whose words, and whether these can show such an end."""
+"""Checks whether quoted words can show the outcome that a model claims, and who ruled it."""
 
 import re
 from collections.abc import Sequence
@@ -42,17 +42,17 @@ _IN_FORM = frozenset({OutcomeKind.ACCEPTED, OutcomeKind.REVISED, OutcomeKind.REJ
 
 @dataclass(frozen=True, slots=True)
 class RulingWords:
-    """A sentence that decides, by one whom the source names as deciding."""
+    """A sentence that decides, and the role holder who wrote it."""
 
     authority: Authority
     sentence: OwnSentence
 
 
-def ruling(thread: LinkedThread, kind: OutcomeKind, found: Sequence[LocatedQuote]) -> RulingWords | None:
-    """Who decided: a role alone does not turn a remark into a decision."""
+def ruling(thread: LinkedThread, kind: OutcomeKind, quotes: Sequence[LocatedQuote]) -> RulingWords | None:
+    """Return the ruling of a person with a deciding role, or None if no quote rules."""
     if kind not in _IN_FORM:
         return None
-    for quote in found:
+    for quote in quotes:
         holder = thread.people.role(quote.mail.number)
         if holder is None or holder.role not in DECIDING_ROLES or _speaks_in_person(quote):
             continue
@@ -65,11 +65,11 @@ def ruling(thread: LinkedThread, kind: OutcomeKind, found: Sequence[LocatedQuote
 
 
 def _speaks_in_person(quote: LocatedQuote) -> bool:
-    return any(cues.IN_PERSON.search(one.folded) for one in quote.mail.sentences)
+    return any(cues.IN_PERSON.search(sentence.folded) for sentence in quote.mail.sentences)
 
 
 def rules(sentence: OwnSentence, kind: OutcomeKind | None = None) -> bool:
-    """Words that accept, rule, reject or close, and set no terms."""
+    """Return whether words accept, rule, reject or close without setting terms."""
     if sentence.asks or cues.REPORTED.finds(sentence):
         return False
     rejects = cues.REJECTS.finds(sentence) or closings.ruling_of(sentence, "") in _TURNED_DOWN
@@ -87,91 +87,93 @@ def rules(sentence: OwnSentence, kind: OutcomeKind | None = None) -> bool:
     return settles and not rejects and closing != "cancelled"
 
 
-def why_not(
-    kind: OutcomeKind, found: Sequence[LocatedQuote], sides: Sequence[PositionStance], thread: LinkedThread
+def outcome_refusal(
+    kind: OutcomeKind, quotes: Sequence[LocatedQuote], sides: Sequence[PositionStance], thread: LinkedThread
 ) -> str:
-    """Why the quoted words cannot show this end; empty where they can."""
-    sentences = [one for quote in found for one in quote.sentences]
+    """Return why the quotes cannot show this outcome, or an empty string if they can."""
+    sentences = [sentence for quote in quotes for sentence in quote.sentences]
     if kind is OutcomeKind.CONTESTED:
-        several = len({quote.mail.person for quote in found}) > 1
+        several = len({quote.mail.person for quote in quotes}) > 1
         return "" if several or PositionStance.OPPOSE in sides else "nobody is seen on the other side"
     if kind is OutcomeKind.ANSWERED:
-        return _unanswered(found, thread)
+        return _unanswered(quotes, thread)
     if kind not in _IN_FORM:
         return ""
     if kind is OutcomeKind.ACCEPTED:
-        return "" if _accepted(sentences, found, sides, thread) else "no quoted word accepts it"
+        return "" if _accepted(sentences, quotes, sides, thread) else "no quoted word accepts it"
     if kind is OutcomeKind.REJECTED:
         shows = any(
-            _REJECTS.search(one.folded) or cues.REJECTS.finds(one) or polarity(one.text) is Polarity.AGAINST
-            for one in sentences
+            _REJECTS.search(sentence.folded)
+            or cues.REJECTS.finds(sentence)
+            or polarity(sentence.text) is Polarity.AGAINST
+            for sentence in sentences
         )
-        agreed = {polarity(one.text) for one in sentences} == {Polarity.FOR}
+        agreed = {polarity(sentence.text) for sentence in sentences} == {Polarity.FOR}
         return "" if shows and not agreed else "no quoted word rejects it"
     shows = any(
-        _CHANGES.search(one.folded) or cues.PROMISES.finds(one) or cues.ACCEPTS.finds(one)
-        for one in sentences
+        _CHANGES.search(sentence.folded) or cues.PROMISES.finds(sentence) or cues.ACCEPTS.finds(sentence)
+        for sentence in sentences
     )
     return "" if shows else "no quoted word changes it"
 
 
 def _accepted(
     sentences: Sequence[OwnSentence],
-    found: Sequence[LocatedQuote],
+    quotes: Sequence[LocatedQuote],
     sides: Sequence[PositionStance],
     thread: LinkedThread,
 ) -> bool:
-    """Words that take it, and not on terms; or several who are for it and nobody against."""
-    taken = any(
+    """Return whether a quote accepts without terms. An opposed outcome needs a ruling by a role holder."""
+    is_accepted = any(
         (
-            _ACCEPTS.search(one.folded)
-            or cues.ACCEPTS.finds(one)
-            or closings.settles_it(one)
-            or cues.PROMISES.finds(one)
+            _ACCEPTS.search(sentence.folded)
+            or cues.ACCEPTS.finds(sentence)
+            or closings.settles_it(sentence)
+            or cues.PROMISES.finds(sentence)
         )
-        and not one.asks
-        and not _CONDITION.search(one.folded)
-        and polarity(one.text) is not Polarity.AGAINST
-        for one in sentences
+        and not sentence.asks
+        and not _CONDITION.search(sentence.folded)
+        and polarity(sentence.text) is not Polarity.AGAINST
+        for sentence in sentences
     )
-    bare = all(re.match(r"^\W{0,4}\+\s?1\b", one.folded) for one in sentences)
+    is_bare = all(re.match(r"^\W{0,4}\+\s?1\b", sentence.folded) for sentence in sentences)
     if PositionStance.OPPOSE in sides and not any(
-        thread.people.role(quote.mail.number) and any(rules(one) for one in quote.sentences)
-        for quote in found
+        thread.people.role(quote.mail.number) and any(rules(sentence) for sentence in quote.sentences)
+        for quote in quotes
     ):
         return False
-    return taken and (not bare or not _is_formal_vote(thread))
+    return is_accepted and (not is_bare or not _is_formal_vote(thread))
 
 
 def _is_formal_vote(thread: LinkedThread) -> bool:
-    """Votes alone close no vote that has a form."""
+    """Return whether the thread is a vote, which bare votes alone do not close."""
     return "vote" in thread.root.mail.subject.lower()
 
 
-def _unanswered(found: Sequence[LocatedQuote], thread: LinkedThread) -> str:
+def _unanswered(quotes: Sequence[LocatedQuote], thread: LinkedThread) -> str:
     asker = thread.root.person
-    others = [quote for quote in found if quote.mail.person != asker]
+    others = [quote for quote in quotes if quote.mail.person != asker]
     thanks = [
-        one
-        for quote in found
+        sentence
+        for quote in quotes
         if quote.mail.person == asker and quote.mail.number
-        for one in quote.sentences
-        if not cues.NEGATION.finds(one)
+        for sentence in quote.sentences
+        if not cues.NEGATION.finds(sentence)
     ]
     if not others and not thanks:
         return "nobody else is quoted with an answer"
     later = [
         mail
         for mail in thread.mails
-        if mail.person == asker and mail.number > max((one.mail.number for one in others), default=0)
+        if mail.person == asker and mail.number > max((quote.mail.number for quote in others), default=0)
     ]
     denied = any(
         re.search(
             r"\b(?:does(?:n't| not)|did(?:n't| not)|not|no) (?:\w+ ){0,3}(?:work|help|solve)\b|\bno luck\b|"
             r"\bgot nothing\b",
-            one.folded,
+            sentence.folded,
         )
         for mail in later
-        for one in mail.sentences
+        for sentence in mail.sentences
     )
     return "who asked says later that it did not help" if denied else ""

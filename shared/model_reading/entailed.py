@@ -1,4 +1,4 @@
-"""Whether the cited words deny what a sentence tells, or leave it open."""
+"""Checks whether the quotes deny a sentence of the summary or leave it open."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from shared.model_reading.clauses import (
     ASIDE,
     NEGATIVE,
-    Told,
+    SummarySentence,
     clauses,
     speaks_of_all,
-    tells_as_done,
+    states_as_done,
     turns_comparison,
     turns_negation,
     widens,
@@ -19,7 +19,7 @@ from shared.model_reading.clauses import (
 )
 from shared.model_reading.evidence import LocatedQuote
 from shared.model_reading.polarity import Polarity, judgment, outright, polarity
-from shared.model_reading.words import SMALL, TELLING, is_past, stem, stems, words
+from shared.model_reading.words import FUNCTION_WORDS, GENERIC, is_past, stem, stems, words
 from shared.reading import cues
 from shared.reading.closings import settles_it
 from shared.reading.mails import OwnSentence, fold
@@ -72,10 +72,8 @@ _WITHDRAWS = re.compile(
 )
 _ASKS = re.compile(
     r"\b(?:ask|wonder|question|whether|seek|looking for|what|how|who|why|unclear|open|inquir|rais|suggest|"
-    r"propos|"
-    r"doubt|if|call|put|vote|wants? to know|would|could|might|may|perhaps|request|sure|unsure|consider|"
-    r"possib)"
-    r"(?:s|ed|es|ing|d|e|ility|le)?\b"
+    r"propos|doubt|if|call|put|vote|wants? to know|would|could|might|may|perhaps|request|sure|unsure|"
+    r"consider|possib)(?:s|ed|es|ing|d|e|ility|le)?\b"
 )
 _WONDERS = re.compile(r"^\W*(?:\w+ ){0,3}question is\b|^\W*(?:\w+ ){0,2}i(?:'m| am)? wonder\w*\b")
 _GUESSES = re.compile(
@@ -105,40 +103,40 @@ _MOTIVE = re.compile(
 )
 _BARE_CLAIM = 6
 _LONG = 40
-"""Words of a sentence in which an "if" may be of something else."""
+"""In a sentence of more words, an "if" may govern something else."""
 
 
-def denied(told: Told) -> str:
-    """Why the cited words deny what the sentence says; empty where they do not."""
-    return _first(_DENIALS, told)
+def denied(sentence: SummarySentence) -> str:
+    """Return why the quotes deny the sentence, or an empty string if they do not."""
+    return _first(_DENIALS, sentence)
 
 
-def unproven(told: Told) -> str:
-    """Why the sentence says more than the cited words, where they do not deny it."""
-    return _first(_DOUBTS, told)
+def unproven(sentence: SummarySentence) -> str:
+    """Return why the sentence says more than its quotes, or an empty string."""
+    return _first(_DOUBTS, sentence)
 
 
-def _first(checks: Sequence[tuple[str, Callable[[Told], bool]]], told: Told) -> str:
-    return next((why for why, applies in checks if applies(told)), "")
+def _first(checks: Sequence[tuple[str, Callable[[SummarySentence], bool]]], sentence: SummarySentence) -> str:
+    return next((cause for cause, applies in checks if applies(sentence)), "")
 
 
-def _stances_told(told: Told) -> Iterator[tuple[Polarity, str, list[LocatedQuote]]]:
-    """Each clause that gives a person a side, the side, and that person's cited words."""
-    for clause in clauses(told.text):
+def _claimed_stances(sentence: SummarySentence) -> Iterator[tuple[Polarity, str, list[LocatedQuote]]]:
+    """Yield each clause that gives a person a side, with the side and the person's quotes."""
+    for clause in clauses(sentence.text):
         folded = fold(clause)
-        claimed = _taken(folded)
+        claimed = _side_in(folded)
         if claimed not in _TURN:
             continue
-        people = set().union(*(persons for name, persons in told.agents.items() if name in clause))
+        people = set().union(*(persons for name, persons in sentence.agents.items() if name in clause))
         yield (
             claimed,
             clause,
-            [quote for quote in told.found if quote.mail.person in people] or list(told.found),
+            [quote for quote in sentence.quotes if quote.mail.person in people] or list(sentence.quotes),
         )
 
 
-def _taken(folded: str) -> Polarity:
-    """The side that a clause gives a person."""
+def _side_in(folded: str) -> Polarity:
+    """Return the side that a clause gives a person."""
     ways = set()
     for towards, pattern in _TAKES.items():
         for match in pattern.finditer(folded):
@@ -148,76 +146,81 @@ def _taken(folded: str) -> Polarity:
     return Polarity.BOTH if len(ways) > 1 else next(iter(ways), Polarity.OPEN)
 
 
-def turns_stance(told: Told) -> bool:
-    """The words of the person named take the other side, and none takes this one."""
-    for claimed, _, own in _stances_told(told):
-        named = {outright(quote.text) for quote in own}
-        ways = {polarity(quote.text) for quote in own}
+def turns_stance(sentence: SummarySentence) -> bool:
+    """Return whether the person's quotes take the other side and none takes the given one."""
+    for claimed, _, own in _claimed_stances(sentence):
+        named_sides = {outright(quote.text) for quote in own}
+        sides = {polarity(quote.text) for quote in own}
         contrary = _TURN[claimed]
-        if contrary in named and not named & {claimed, Polarity.BOTH}:
+        if contrary in named_sides and not named_sides & {claimed, Polarity.BOTH}:
             return True
-        if contrary in ways and not ways & {claimed, Polarity.BOTH} and claimed not in named:
+        if contrary in sides and not sides & {claimed, Polarity.BOTH} and claimed not in named_sides:
             return True
-    # The wish to remove something may be for the proposition or against it.
-    wants = " wants " in told.folded and not NEGATIVE.search(told.folded)
-    return wants and {outright(one) for one in told.sentences} == {Polarity.AGAINST}
+    # A wish to remove something may be for the proposal or against it.
+    wants = " wants " in sentence.folded and not NEGATIVE.search(sentence.folded)
+    return wants and {outright(quoted) for quoted in sentence.quoted} == {Polarity.AGAINST}
 
 
-def turns_judgment(told: Told) -> bool:
-    """What it calls good the cited words call bad, of the same thing."""
-    for clause in clauses(told.folded):
-        mine, own = judgment(clause), stems(clause) - SMALL
-        said = [(own & stems(part) - SMALL, part) for one in told.sentences for part in clauses(one)]
-        shared, closest = max(said, key=lambda one: len(one[0]))
+def turns_judgment(sentence: SummarySentence) -> bool:
+    """Return whether the sentence calls good what the quotes call bad, or the reverse."""
+    for clause in clauses(sentence.folded):
+        mine, own = judgment(clause), stems(clause) - FUNCTION_WORDS
+        quoted_parts = [
+            (own & stems(part) - FUNCTION_WORDS, part)
+            for quoted in sentence.quoted
+            for part in clauses(quoted)
+        ]
+        shared, closest = max(quoted_parts, key=lambda pair: len(pair[0]))
         if shared and mine in _TURN and judgment(closest) is _TURN[mine]:
             return True
     return False
 
 
-def _stance_unsaid(told: Told) -> bool:
+def _stance_unsaid(sentence: SummarySentence) -> bool:
     return any(
         not {polarity(quote.text, _LONG) for quote in own} & {claimed, Polarity.BOTH}
-        for claimed, _, own in _stances_told(told)
+        for claimed, _, own in _claimed_stances(sentence)
     )
 
 
-def _names_no_stance(told: Told) -> bool:
-    """Nothing is in it but a name and a stance, as in "Ann supports it", and no cited word names one."""
-    return len(told.text.split()) <= _BARE_CLAIM and any(
-        all(outright(quote.text) is not claimed for quote in own) for claimed, _, own in _stances_told(told)
+def _names_no_stance(sentence: SummarySentence) -> bool:
+    """Return whether a bare claim such as "Ann supports it" has no quote that names the stance."""
+    return len(sentence.text.split()) <= _BARE_CLAIM and any(
+        all(outright(quote.text) is not claimed for quote in own)
+        for claimed, _, own in _claimed_stances(sentence)
     )
 
 
-def _speaks_for_everybody(told: Told) -> bool:
-    return bool(_EVERYBODY.search(told.folded) and not _EVERYBODY.search(told.cited))
+def _speaks_for_everybody(sentence: SummarySentence) -> bool:
+    return bool(_EVERYBODY.search(sentence.folded) and not _EVERYBODY.search(sentence.cited))
 
 
-def _withdraws_unseen(told: Told) -> bool:
-    return bool(_WITHDREW.search(told.folded) and not _WITHDRAWS.search(told.cited))
+def _withdraws_unseen(sentence: SummarySentence) -> bool:
+    return bool(_WITHDREW.search(sentence.folded) and not _WITHDRAWS.search(sentence.cited))
 
 
-def _claims_consensus(told: Told) -> bool:
-    if not _CONSENSUS.search(told.folded) or _ASKS.search(told.folded):
+def _claims_consensus(sentence: SummarySentence) -> bool:
+    if not _CONSENSUS.search(sentence.folded) or _ASKS.search(sentence.folded):
         return False
     return not any(
         not re.search(
             r"\b(?:no|not|some|if|whether|establish\w*|any|more|need\w*|was)\b|n't",
-            told.cited[: match.start()][-40:],
+            sentence.cited[: match.start()][-40:],
         )
-        for match in re.finditer(r"\bconsensus\b|\bagree\w*", told.cited)
+        for match in re.finditer(r"\bconsensus\b|\bagree\w*", sentence.cited)
     )
 
 
-def _decides_unseen(told: Told) -> bool:
-    """It tells a decision, without a denial or a question, and no cited sentence settles anything."""
-    folded = told.folded
+def _decides_unseen(sentence: SummarySentence) -> bool:
+    """Return whether the sentence states a decision and no quoted sentence settles anything."""
+    folded = sentence.folded
     tells = not _HEDGED.search(folded) and any(
         not _NOT.search(folded[max(0, match.start() - 40) : match.start()])
         and "nothing" not in folded
-        and match[0] not in told.cited
+        and match[0] not in sentence.cited
         for match in _DECIDES.finditer(folded)
     )
-    return tells and not any(_settles(one) for quote in told.found for one in quote.sentences)
+    return tells and not any(_settles(quoted) for quote in sentence.quotes for quoted in quote.sentences)
 
 
 def _settles(sentence: OwnSentence) -> bool:
@@ -232,78 +235,82 @@ def _settles(sentence: OwnSentence) -> bool:
     )
 
 
-def _states_a_question(told: Told) -> bool:
-    """What only asks, or wonders, is told as a statement."""
-    only_asks = all(one.rstrip("\"') ").endswith("?") or _WONDERS.search(one) for one in told.sentences)
-    return only_asks and not (_ASKS.search(told.folded) or told.folded.endswith("?"))
+def _states_a_question(sentence: SummarySentence) -> bool:
+    """Return whether the sentence states what the quotes only ask or wonder."""
+    only_asks = all(
+        quoted.rstrip("\"') ").endswith("?") or _WONDERS.search(quoted) for quoted in sentence.quoted
+    )
+    return only_asks and not (_ASKS.search(sentence.folded) or sentence.folded.endswith("?"))
 
 
-def _knows_a_guess(told: Told) -> bool:
-    return bool(_KNOWS.search(told.folded)) and not _NOT.search(told.folded) and _only_guesses(told)
+def _knows_a_guess(sentence: SummarySentence) -> bool:
+    return (
+        bool(_KNOWS.search(sentence.folded)) and not _NOT.search(sentence.folded) and _only_guesses(sentence)
+    )
 
 
-def _only_guesses(told: Told) -> bool:
-    return all(_GUESSES.search(one) for one in told.sentences) and not _KNOWS.search(told.cited)
+def _only_guesses(sentence: SummarySentence) -> bool:
+    return all(_GUESSES.search(quoted) for quoted in sentence.quoted) and not _KNOWS.search(sentence.cited)
 
 
-def _drops_condition(told: Told) -> bool:
+def _drops_condition(sentence: SummarySentence) -> bool:
     on_terms = all(
-        _TERMS.search(plain := ASIDE.sub("", one))
+        _TERMS.search(plain := ASIDE.sub("", quoted))
         and (len(plain.split()) <= _LONG or plain.startswith("if "))
-        for one in told.sentences
+        for quoted in sentence.quoted
     )
-    return on_terms and not _HEDGED.search(told.folded)
+    return on_terms and not _HEDGED.search(sentence.folded)
 
 
-def _does(told: Told) -> bool:
-    """It tells what will be, or a deed that the cited words name."""
-    cited = stems(told.cited)
-    return "will " in told.folded or any(
-        is_past(word) and stem(word) in cited and stem(word) not in SPEECH for word in words(told.folded)
+def _states_deed_or_future(sentence: SummarySentence) -> bool:
+    """Return whether the sentence states the future, or a deed that the quotes name."""
+    cited = stems(sentence.cited)
+    return "will " in sentence.folded or any(
+        is_past(word) and stem(word) in cited and stem(word) not in SPEECH for word in words(sentence.folded)
     )
 
 
-def _drops_reservation(told: Told) -> bool:
-    """What is cited goes on with a "but", and the sentence tells only what comes before it."""
+def _drops_reservation(sentence: SummarySentence) -> bool:
+    """Return whether the quotes continue with a "but" that the sentence leaves out."""
     if (
-        re.search(r"\b(?:but|however|though|although|while|with|apart|except)\b", told.folded)
-        or len(told.found) > 1
+        re.search(r"\b(?:but|however|though|although|while|with|apart|except)\b", sentence.folded)
+        or len(sentence.quotes) > 1
     ):
         return False
-    match = _BUT.search(told.cited)
+    match = _BUT.search(sentence.cited)
     if match is None:
         return False
-    mine = stems(told.folded) - TELLING
+    mine = stems(sentence.folded) - GENERIC
     after, before = (
-        stems(part) - TELLING for part in (told.cited[match.end() :], told.cited[: match.start()])
+        stems(part) - GENERIC for part in (sentence.cited[match.end() :], sentence.cited[: match.start()])
     )
     return bool(mine & before or not mine) and not mine & (after - before)
 
 
-def _is_too_certain(told: Told) -> bool:
-    return bool(re.search(r"\bwill\b", told.folded)) and not _CERTAIN.search(told.cited)
+def _is_too_certain(sentence: SummarySentence) -> bool:
+    return bool(re.search(r"\bwill\b", sentence.folded)) and not _CERTAIN.search(sentence.cited)
 
 
-def _reasons_unseen(told: Told, least: float) -> bool:
-    """A reason whose words stand nowhere around what is cited."""
-    match = _MOTIVE.search(told.folded)
+def _reasons_unseen(sentence: SummarySentence, least: float) -> bool:
+    """Return whether the sentence gives a reason whose words are not near the quotes."""
+    match = _MOTIVE.search(sentence.folded)
     if match is None:
         return False
-    there = set().union(*(stems(around(quote)) for quote in told.found))
-    reason = stems(match[1]) - TELLING or stems(match[1]) - SMALL
-    return bool(reason) and sum(word in there for word in reason) <= least * len(reason)
+    nearby = set().union(*(stems(around(quote)) for quote in sentence.quotes))
+    reason = stems(match[1]) - GENERIC or stems(match[1]) - FUNCTION_WORDS
+    return bool(reason) and sum(word in nearby for word in reason) <= least * len(reason)
 
 
 def around(quote: LocatedQuote) -> str:
-    """What is cited, the sentences around it, and the quote that it stands below."""
+    """Return the quoted sentences with their neighbors and the end of the quote above them."""
     own, first, last = quote.mail.sentences, quote.sentences[0].index, quote.sentences[-1].index
-    shown = [quote.text, *(one.text for one in own[max(0, first - 1) : last + 2])]
+    parts = [quote.text, *(sentence.text for sentence in own[max(0, first - 1) : last + 2])]
     if (block := quote.sentences[0].block) >= 0:
-        shown.append(quote.mail.mail.quotes[block].text[-600:])
-    return " ".join(shown)
+        parts.append(quote.mail.mail.quotes[block].text[-600:])
+    return " ".join(parts)
 
 
-_DENIALS: tuple[tuple[str, Callable[[Told], bool]], ...] = (
+_DENIALS: tuple[tuple[str, Callable[[SummarySentence], bool]], ...] = (
     ("it speaks of everybody or nobody, and nothing cited does", _speaks_for_everybody),
     ("it says that something is withdrawn, and nothing cited does", _withdraws_unseen),
     ("it speaks of consensus, and nothing cited affirms it", _claims_consensus),
@@ -316,15 +323,18 @@ _DENIALS: tuple[tuple[str, Callable[[Told], bool]], ...] = (
     ("a guess is told as known", _knows_a_guess),
     ("it turns a comparison around", turns_comparison),
     ("what may be is told as certain", _is_too_certain),
-    ("a condition was left out", lambda told: _drops_condition(told) and _does(told)),
-    ("it gives a reason that nothing cited gives", lambda told: _reasons_unseen(told, 0.0)),
+    (
+        "a condition was left out",
+        lambda sentence: _drops_condition(sentence) and _states_deed_or_future(sentence),
+    ),
+    ("it gives a reason that nothing cited gives", lambda sentence: _reasons_unseen(sentence, 0.0)),
 )
-_DOUBTS: tuple[tuple[str, Callable[[Told], bool]], ...] = (
+_DOUBTS: tuple[tuple[str, Callable[[SummarySentence], bool]], ...] = (
     ("it speaks of all, and what it cites of a part", widens),
-    ("what is announced, asked or wished for is told as done", tells_as_done),
+    ("what is announced, asked or wished for is told as done", states_as_done),
     ("it says a stance that nothing cited says", _stance_unsaid),
     ("a condition was left out", _drops_condition),
     ("a reservation was left out", _drops_reservation),
     ("it speaks of all, and nothing cited does", speaks_of_all),
-    ("it gives a reason that nothing cited gives", lambda told: _reasons_unseen(told, 0.5)),
+    ("it gives a reason that nothing cited gives", lambda sentence: _reasons_unseen(sentence, 0.5)),
 )

@@ -1,4 +1,4 @@
-"""Where a quote stands: in which of a mail's own sentences, or in its subject."""
+"""Finds the own sentences of a mail, or its subject, that contain a model's quote."""
 
 import re
 from bisect import bisect_right
@@ -18,8 +18,8 @@ _MAX_QUOTE = 2_400
 _MOST_SENTENCES = 3
 _MOST_PLACES = 20
 _SPACES = re.compile(r"\s+")
-# One letter for one letter, so that places stay: typographic signs, and those of Windows-1252 that a mail
-# without its charset leaves as control characters.
+# Each replacement is one character for one, so that positions stay. The table has typographic signs, and the
+# Windows-1252 signs that a mail without a charset leaves as control characters.
 _SAME = str.maketrans(
     dict.fromkeys("\u2018\u2019\u201a\u201b\u00b4\u02bc`\x91\x92\x82", "'")
     | dict.fromkeys("\u201c\u201d\u201e\u00ab\u00bb\x93\x94\x84", '"')
@@ -35,20 +35,20 @@ _BOILERPLATE = re.compile(
     r"\bHTML attachment was scrubbed\b",
     re.IGNORECASE,
 )
-"""What a mail server or a lawyer adds to everybody's mail shows nothing of anybody."""
+"""A notice that a mail server or a lawyer adds says nothing about the sender."""
 _ELLIPSIS = re.compile(r"\s*(?:\.\.\.|\u2026|\[\.\.\.\])$")
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedQuote:
-    """The whole sentences that a quote is a part of, so that no "not" is cut off."""
+    """The complete sentences that contain a quote, so that no "not" is cut off."""
 
     mail: LinkedMail
     sentences: tuple[OwnSentence, ...]
     left_off: str = ""
-    """What stands in the first of them before the quote."""
+    """The words of the first sentence before the quote."""
     subject: str = ""
-    """The subject, where the quote stands there: then the mail's first sentence leads to it."""
+    """The subject, if the quote is in it. The mail's first sentence then links to it."""
 
     @property
     def text(self) -> str:
@@ -61,7 +61,7 @@ class LocatedQuote:
 
 
 def find_words(quote: str, text: str) -> tuple[int, int] | None:
-    """Where a quote stands in a text: verbatim but for white space, and at the edges of words."""
+    """Return the span of a quote in a text, verbatim except for white space and at word boundaries."""
     words = quote.split()
     if not words or len(quote) > _MAX_QUOTE:
         return None
@@ -73,7 +73,7 @@ def find_words(quote: str, text: str) -> tuple[int, int] | None:
 
 
 class _Flat(NamedTuple):
-    """A text in plain signs with single spaces, and where each of its words stands in it and in the text."""
+    """A normalized text with single spaces, and the positions of its words in both texts."""
 
     text: str
     places: list[int]
@@ -99,7 +99,7 @@ def _flat(text: str) -> _Flat:
 
 
 def _places(quote: str, text: str) -> Iterator[tuple[int, int]]:
-    """Where a model's quote stands, whose signs, letters and line breaks may be of another form."""
+    """Yield the spans of a model's quote, whose signs, case and line breaks may differ."""
     wanted = _flat(_ELLIPSIS.sub("", quote)).text if len(quote) <= _MAX_QUOTE else ""
     if not wanted:
         return
@@ -114,7 +114,7 @@ def _places(quote: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_whole(text: str, start: int, end: int) -> bool:
-    """Whether no word is cut at either end."""
+    """Return whether no word is cut at either end."""
     cut_before = start > 0 and text[start - 1].isalnum() and text[start].isalnum()
     cut_after = end < len(text) and text[end].isalnum() and text[end - 1].isalnum()
     return not cut_before and not cut_after
@@ -127,9 +127,9 @@ def _in_text(flat: _Flat, place: int) -> int:
 
 
 def locate(thread: LinkedThread, quote: ClaimedQuote) -> LocatedQuote | None:
-    """None where the mail is not there, or the words are not its sender's own.
+    """Return the located quote, or None if the words are not the sender's own.
 
-    What stands quoted, in a signature, a diff or an ancestor's mail is not in the own sentences.
+    Quotes, signatures, diffs and other people's mails are not among the own sentences.
     """
     if not 1 <= quote.mail <= len(thread.mails):
         return None
@@ -143,13 +143,13 @@ def _covered(
     mail: LinkedMail, sentences: Sequence[OwnSentence], quote: ClaimedQuote, place: tuple[int, int]
 ) -> LocatedQuote | None:
     start, end = place
-    covering = tuple(one for one in sentences if one.start < end and one.end > start)
+    covering = tuple(sentence for sentence in sentences if sentence.start < end and sentence.end > start)
     if not covering or len(covering) > _MOST_SENTENCES or not _is_long_enough(quote.quote, covering, start):
         return None
-    if any(_BOILERPLATE.search(one.text) for one in covering):
+    if any(_BOILERPLATE.search(sentence.text) for sentence in covering):
         return None
-    # Between two sentences may stand somebody else's words: then the quote is not one person's.
-    own = sum(one.end - one.start for one in covering)
+    # Another person's words may be between two sentences. The quote is then not one person's.
+    own = sum(sentence.end - sentence.start for sentence in covering)
     is_own = covering[0].start <= start and covering[-1].end >= end and own * 2 > end - start
     left_off = mail.mail.text[covering[0].start : start]
     return LocatedQuote(mail, covering, left_off) if is_own else None
@@ -165,9 +165,11 @@ def _in_subject(
 
 
 def _is_long_enough(quote: str, covering: tuple[OwnSentence, ...], start: int) -> bool:
-    """Three words, a whole sentence such as "+1", or its opening up to a mark, such as "Yes."."""
+    """Return whether the quote has three words, or is a whole sentence or an opening such as "Yes."."""
     if len(quote.split()) >= _MIN_WORDS or (start == covering[0].start and quote.rstrip()[-1:] in ".!?"):
         return True
     bare = word_key(quote) or quote.strip(" .!")
-    whole = " ".join(one.text for one in covering)
-    return any(bare in {word_key(one), one.strip(" .!")} for one in (whole, *(one.text for one in covering)))
+    whole = " ".join(sentence.text for sentence in covering)
+    return any(
+        bare in {word_key(text), text.strip(" .!")} for text in (whole, *(text.text for text in covering))
+    )

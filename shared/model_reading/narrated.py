@@ -1,7 +1,7 @@
-"""A sentence in the model's own words, held against the sentences that it cites.
+"""Checks a sentence in the model's own words against the sentences that it cites.
 
-Refused is what the cited words deny, and what names a person, number or name that is not there. What they
-neither deny nor plainly say stands as the model's reading.
+A sentence is refused if its quotes deny it, or if it has a person, number or name that the thread does not
+have. A sentence that its quotes do not plainly state is marked as the model's reading.
 """
 
 import re
@@ -11,18 +11,18 @@ from functools import cached_property
 
 from shared.model_reading.answer import ClaimedSentence
 from shared.model_reading.attributed import misattributed, overstated
-from shared.model_reading.clauses import Told, clauses, is_agent
+from shared.model_reading.clauses import SummarySentence, clauses, is_agent
 from shared.model_reading.entailed import around, denied, unproven
 from shared.model_reading.evidence import LocatedQuote, locate
 from shared.model_reading.polarity import JUDGMENTS
 from shared.model_reading.words import (
+    GENERIC,
     MONTHS,
-    TELLING,
     changes_number,
     counted,
+    has_root_in,
     numbers,
-    numbers_told,
-    stands_in,
+    numbers_stated,
     stem,
     stems,
     word_set,
@@ -32,11 +32,11 @@ from shared.reading.linked_thread import LinkedMail, LinkedThread, display_name
 from shared.reading.mails import fold, word_key
 
 _PLAIN, _LEAST = 0.34, 0.2
-"""The share of a sentence's telling words that stand where it points: to state it, and to show it at all."""
+"""The shares of content words near the quotes that a statement and that any sentence needs."""
 _FEW = 3
-"""So few words may all be others for the same."""
+"""A sentence with fewer content words may use other words for the same."""
 _NAME = re.compile(r"(?<![\w.])[A-Z][\w'\u00c0-\u024f-]*(?:\.[A-Za-z]\w*)*")
-_SIGN = re.compile(r"(?<![\w-])--?[a-z][\w-]*|\b\w+_\w+\b|\b\w+\(\)")
+_TERM = re.compile(r"(?<![\w-])--?[a-z][\w-]*|\b\w+_\w+\b|\b\w+\(\)")
 _ROLE = (
     r"\b(?:co-)?(chairs?|chairman|chairwoman|maintainers?|editors?|shepherds?|area directors?|"
     r"release managers?|secretary|rapporteurs?)\b"
@@ -54,39 +54,39 @@ _COMMON = word_set(
     "such that the their then there these they this those though to two unless until was we were what when "
     "where whether which while who with without yes yet"
 )
-"""Words that open a sentence in capitals and name nobody."""
+"""Capitalized words that open a sentence and name nobody."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """What a sentence rests on and how it may stand: stated, as the model's reading, or not at all."""
+class SentenceVerdict:
+    """The evidence of a sentence, and whether it is stated, marked as the model's reading, or refused."""
 
     evidence: tuple[LocatedQuote, ...] = ()
     refused: str = ""
-    read: str = ""
-    """Why it stands as the model's reading."""
-    lost: int = 0
-    """Quotes under it that are not in the thread."""
+    marked: str = ""
+    """Why the sentence is marked as the model's reading."""
+    missing: int = 0
+    """The number of its quotes that are not in the thread."""
 
     @property
-    def stands(self) -> bool:
+    def is_shown(self) -> bool:
         return not self.refused
 
 
-def judge(thread: LinkedThread, sentence: ClaimedSentence, subject: str) -> Judged:
-    """Whether a sentence may be shown, and whether as more than the model's reading."""
+def judge(thread: LinkedThread, sentence: ClaimedSentence, subject: str) -> SentenceVerdict:
+    """Judge whether a sentence may be shown, and whether as more than the model's reading."""
     located = [locate(thread, quote) for quote in sentence.evidence]
-    found = tuple(one for one in located if one is not None)
-    lost = len(located) - len(found)
+    found = tuple(quote for quote in located if quote is not None)
+    missing = len(located) - len(found)
     if not sentence.text or not found:
-        return Judged(refused="no quote under it is in the thread", lost=lost)
-    held = _Held(thread, sentence.text, found, subject)
-    refused = held.refused()
-    return Judged(found, refused, "" if refused else held.read(), lost)
+        return SentenceVerdict(refused="no quote under it is in the thread", missing=missing)
+    check = _SentenceCheck(thread, sentence.text, found, subject)
+    refusal = check.refusal()
+    return SentenceVerdict(found, refusal, "" if refusal else check.mark(), missing)
 
 
-class _Held:
-    """One sentence beside what it cites."""
+class _SentenceCheck:
+    """A sentence of the summary, compared with the sentences that it cites."""
 
     def __init__(self, thread: LinkedThread, text: str, found: Sequence[LocatedQuote], subject: str) -> None:
         self._thread, self._text, self._found, self._subject = thread, text, found, subject
@@ -96,40 +96,40 @@ class _Held:
             self._people.setdefault(display_name(mail.mail.name, mail.mail.address), set()).add(mail.person)
         self._named = _named_in(text, self._people)
         self._nameless = _without_names(text, self._people)
-        # Those who do something: their name opens a clause with a verb.
+        # A person acts if their name opens a clause with a verb.
         self._agents = {name: people for name, people in self._named.items() if is_agent(name, text)}
-        self._told = Told(text, tuple(found), self._agents)
+        self._sentence = SummarySentence(text, tuple(found), self._agents)
 
-    def refused(self) -> str:
-        """Of the causes the first that applies; empty where none does."""
+    def refusal(self) -> str:
+        """Return the first cause for refusal that applies, or an empty string."""
         causes: tuple[tuple[str, Callable[[], object]], ...] = (
             ("a number or date in it is not in the thread", lambda: self._unknown_numbers(self._everything)),
             ("a name in it is not in the thread", self._unknown_names),
-            ("whom it lets speak is not in the thread", self._strange_speaker),
+            ("whom it lets speak is not in the thread", self._unknown_speaker),
             ("its judgment is not that of the cited words", self._judges_the_quoted),
-            (f"nothing cited is by {self._unheard} or names them", lambda: self._unheard),
+            (f"nothing cited is by {self._uncited_person} or names them", lambda: self._uncited_person),
             ("it gives a role that the source does not name", self._names_holder),
             ("it changes a number", self._changes_number),
             ("it names an option that the cited mails do not", self._names_an_option),
         )
-        found = next((why for why, applies in causes if applies()), "") or denied(self._told)
-        if not found and self._coverage < _LEAST and len(self._telling) >= _FEW:
+        applied = next((cause for cause, applies in causes if applies()), "") or denied(self._sentence)
+        if not applied and self._coverage < _LEAST and len(self._content_words) >= _FEW:
             return "its words are not those of what it cites"
-        return found
+        return applied
 
-    def read(self) -> str:
-        """Why it stands as the model's reading; empty where it may be stated."""
+    def mark(self) -> str:
+        """Return why the sentence is only the model's reading, or an empty string if it may be stated."""
         causes: tuple[tuple[str, Callable[[], object]], ...] = (
             ("a number or date in it is not in what it cites", lambda: self._unknown_numbers(self._shown)),
-            ("a name in it is not in what it cites", lambda: self._signs_not_in(self._near)),
+            ("a name in it is not in what it cites", lambda: self._terms_not_in(self._near)),
             ("it gives a role that the source does not name", self._untrue_role),
             ("a person named in it is not in what it cites", self._unshown_people),
         )
-        found = next((why for why, applies in causes if applies()), "") or unproven(self._told)
-        found = found or misattributed(self._thread, self._told) or overstated(self._told)
-        if not found and self._coverage < _PLAIN:
+        applied = next((cause for cause, applies in causes if applies()), "") or unproven(self._sentence)
+        applied = applied or misattributed(self._thread, self._sentence) or overstated(self._sentence)
+        if not applied and self._coverage < _PLAIN:
             return "its words are only in part those of what it cites"
-        return found
+        return applied
 
     @cached_property
     def _everything(self) -> str:
@@ -140,21 +140,21 @@ class _Held:
 
     @cached_property
     def _shown(self) -> str:
-        """The cited sentences with their neighbors, and what stands above the mails."""
+        """The subject, and the cited sentences with their neighbors and headers."""
         parts = [self._subject]
         for quote in self._found:
             own, first, last = quote.mail.sentences, quote.sentences[0].index, quote.sentences[-1].index
             parts += [
                 quote.text,
                 _header(quote.mail),
-                *(one.text for one in own[max(0, first - 1) : last + 2]),
+                *(sentence.text for sentence in own[max(0, first - 1) : last + 2]),
             ]
         return " ".join(parts)
 
     @cached_property
     def _near(self) -> str:
-        """What a reader has before them at the citation: the words around, who wrote them, when, to what."""
-        # Words below a quote are of the quote, not of the thread's subject.
+        """What a reader sees at the citation: nearby words, writers, dates and what is answered."""
+        # Words below a quote answer the quote, not the thread's subject.
         is_below = all(quote.sentences[0].block >= 0 for quote in self._found)
         parts = [self._cited] if is_below else [self._cited, self._subject]
         for quote in self._found:
@@ -166,47 +166,48 @@ class _Held:
 
     def _names_an_option(self) -> bool:
         mails = [quote.mail.mail for quote in self._found]
-        there = " ".join(" ".join([mail.text, *(block.text for block in mail.quotes)]) for mail in mails)
-        return any(sign.startswith("-") for sign in self._signs_not_in(there))
+        known = " ".join(" ".join([mail.text, *(block.text for block in mail.quotes)]) for mail in mails)
+        return any(sign.startswith("-") for sign in self._terms_not_in(known))
 
-    def _signs_not_in(self, shown: str) -> set[str]:
-        """Options, files and functions that stand nowhere there."""
-        there = fold(f"{shown} {self._subject}")
-        return {sign for sign in _SIGN.findall(fold(self._text)) if sign.strip("-.,") not in there}
+    def _terms_not_in(self, text: str) -> set[str]:
+        """Return the options, files and functions in the sentence that the text does not have."""
+        known = fold(f"{text} {self._subject}")
+        return {sign for sign in _TERM.findall(fold(self._text)) if sign.strip("-.,") not in known}
 
     def _changes_number(self) -> bool:
-        """What is counted in the cited words, by another number."""
-        said = counted(self._cited)
+        """Return whether the sentence gives another number for something that the quotes count."""
+        quoted_counts = counted(self._cited)
         return changes_number(self._nameless, self._cited) or any(
-            things in said and given - said[things] for things, given in counted(self._text).items()
+            thing in quoted_counts and given - quoted_counts[thing]
+            for thing, given in counted(self._text).items()
         )
 
-    def _unknown_numbers(self, shown: str) -> set[str]:
-        return numbers_told(self._nameless) - set(numbers(shown))
+    def _unknown_numbers(self, text: str) -> set[str]:
+        return numbers_stated(self._nameless) - set(numbers(text))
 
     def _unknown_names(self) -> set[str]:
-        there = stems(self._everything) | set(map(stem, word_key(self._everything).split()))
+        known = stems(self._everything) | set(map(stem, word_key(self._everything).split()))
         unknown = set()
         for match in _NAME.finditer(self._text):
             before = self._text[: match.start()].rstrip()
             opens = not before or before.endswith((".", "!", "?", ":", ";"))
             for word in word_key(match[0]).split():
-                is_common = word in _COMMON or len(word) < _LEAST_NAME or (opens and stem(word) in TELLING)
+                is_common = word in _COMMON or len(word) < _LEAST_NAME or (opens and stem(word) in GENERIC)
                 is_plain = opens and match[0][1:] == match[0][1:].lower()
-                if not is_common and not is_plain and stem(word) not in there:
+                if not is_common and not is_plain and stem(word) not in known:
                     unknown.add(word)
         return unknown
 
-    def _strange_speaker(self) -> bool:
-        """Whether a speaker is nowhere in the thread, in whatever letters."""
-        there = set(words(self._everything))
+    def _unknown_speaker(self) -> bool:
+        """Return whether a speaker is nowhere in the thread, whatever the case."""
+        known = set(words(self._everything))
         return any(
-            not set(words(match[1])) & there and stem(match[1]) not in TELLING and match[1] not in _COMMON
+            not set(words(match[1])) & known and stem(match[1]) not in GENERIC and match[1] not in _COMMON
             for match in _SPEAKER.finditer(fold(self._text))
         )
 
     def _judges_the_quoted(self) -> bool:
-        """A judgment that stands in the quote above the cited words, and not in these."""
+        """Return whether the sentence takes a judgment from the quote above the cited words."""
         blocks = [
             quote.mail.mail.quotes[block] for quote in self._found if (block := quote.sentences[0].block) >= 0
         ]
@@ -214,68 +215,74 @@ class _Held:
         return bool(JUDGMENTS & set(words(self._text)) & above)
 
     @cached_property
-    def _unheard(self) -> str:
-        """The person who acts in a clause, though nothing cited is theirs or names them."""
-        first = []
+    def _uncited_person(self) -> str:
+        """The person who acts in a clause although no quote is by them or names them."""
+        leaders_of_clauses = []
         for clause in clauses(self._text):
             acting = [name for name in self._agents if name in clause and is_agent(name, clause)]
             if acting:
-                first.append(min(acting, key=clause.index))
-        # A sentence that names one person only is about that person.
-        leaders = first or (list(self._named) if len(self._named) == 1 and not self._agents else [])
+                leaders_of_clauses.append(min(acting, key=clause.index))
+        # A sentence that names only one person is about that person.
+        leaders = leaders_of_clauses or (
+            list(self._named) if len(self._named) == 1 and not self._agents else []
+        )
         return next((name for name in leaders if not self._is_shown(name, self._cited)), "")
 
     def _unshown_people(self) -> bool:
-        """Whether a person is named who is not where the sentence points."""
+        """Return whether the sentence names a person who is not at the citation."""
         return any(not self._is_shown(name, self._near) for name in self._named)
 
-    def _is_shown(self, name: str, shown: str) -> bool:
+    def _is_shown(self, name: str, text: str) -> bool:
         if self._named[name] & {quote.mail.person for quote in self._found}:
             return True
         own = [part for part in word_key(name).split() if len(part) >= _LEAST_NAME]
-        # A first name that others have as well names nobody.
+        # A first name that other people share identifies nobody.
         others = [other for other, persons in self._people.items() if not persons & self._named[name]]
         shared = {part for other in others for part in word_key(other).split()}
         parts = [part for part in own if part not in shared] or [word_key(name)]
-        return any(f" {part} " in f" {word_key(shown)} " for part in parts)
+        return any(f" {part} " in f" {word_key(text)} " for part in parts)
 
     def _untrue_role(self) -> bool:
-        told = set(re.findall(_ROLE, fold(self._text)))
-        # Of no person by name it is enough that the thread speaks of such people.
-        shown = stems(f"{self._cited} {self._subject}" if self._named else self._everything)
+        named_roles = set(re.findall(_ROLE, fold(self._text)))
+        # If the sentence names nobody, any mention of the role in the thread is enough.
+        known = stems(f"{self._cited} {self._subject}" if self._named else self._everything)
         people = {quote.mail.person for quote in self._found}.union(*self._named.values())
         roles = [
             self._thread.people.role(mail.number) for mail in self._thread.mails if mail.person in people
         ]
-        held = " ".join(role.role for role in roles if role is not None)
-        return any(stem(role.split()[-1]) not in shown and role.rstrip("s") not in held for role in told)
+        held_roles = " ".join(role.role for role in roles if role is not None)
+        return any(
+            stem(role.split()[-1]) not in known and role.rstrip("s") not in held_roles for role in named_roles
+        )
 
     def _names_holder(self) -> bool:
-        """An untrue role beside a name: "as chair", "the maintainer, Ann"."""
+        """Return whether an untrue role is next to a name: "as chair", "the maintainer, Ann"."""
         names = "|".join(re.escape(fold(name)) for name in self._named) or "-"
-        beside = rf"\bas (?:\w+ )?{_ROLE}|(?:{names}),? (?:\w+ ){{0,3}}{_ROLE}|{_ROLE},? (?:{names})"
-        return bool(re.search(beside, fold(self._text))) and self._untrue_role()
+        pattern = rf"\bas (?:\w+ )?{_ROLE}|(?:{names}),? (?:\w+ ){{0,3}}{_ROLE}|{_ROLE},? (?:{names})"
+        return bool(re.search(pattern, fold(self._text))) and self._untrue_role()
 
     @cached_property
-    def _telling(self) -> set[str]:
-        """The stems of its words that tell something."""
+    def _content_words(self) -> set[str]:
+        """The stems of the sentence's content words."""
         names = {part for name in self._named for part in word_key(name).split()}
-        told = {stem(word) for word in words(self._nameless) if word not in names and not word.isdigit()}
-        return {word for word in told if len(word) > 1} - TELLING
+        stems_found = {
+            stem(word) for word in words(self._nameless) if word not in names and not word.isdigit()
+        }
+        return {word for word in stems_found if len(word) > 1} - GENERIC
 
     @cached_property
     def _coverage(self) -> float:
-        """The share of the sentence's telling words that stand where it points."""
-        there = stems(self._near)
+        """The share of the sentence's content words that are near its quotes."""
+        nearby = stems(self._near)
         return (
-            sum(stands_in(word, there) for word in self._telling) / len(self._telling)
-            if self._telling
+            sum(has_root_in(word, nearby) for word in self._content_words) / len(self._content_words)
+            if self._content_words
             else 1.0
         )
 
 
 def _named_in(text: str, people: dict[str, set[str]]) -> dict[str, set[str]]:
-    """The people that a text names, by the name as it stands there; a longer name hides a shorter."""
+    """Return the people that a text names, by the name in the text. A longer name hides a shorter one."""
     rest = text
     parts: dict[str, set[str]] = {}
     for name, persons in people.items():
@@ -289,7 +296,7 @@ def _named_in(text: str, people: dict[str, set[str]]) -> dict[str, set[str]]:
             rest = re.sub(pattern, " ", rest, flags=re.IGNORECASE)
     for match in _NAME.finditer(rest):
         key = word_key(match[0].removesuffix("'s"))
-        is_name = len(key) >= _LEAST_NAME and key not in _COMMON and stem(key) not in TELLING
+        is_name = len(key) >= _LEAST_NAME and key not in _COMMON and stem(key) not in GENERIC
         if is_name and len(parts.get(key, ())) == 1:
             found[match[0].removesuffix("'s")] = parts[key]
     return found

@@ -1,7 +1,7 @@
-"""What a chat model is given: the whole thread as numbered mails, in as many parts as its window needs.
+"""Renders a thread as numbered mails for a chat model, in as many parts as its window needs.
 
-Mail goes in as JSON strings, so that no text can end its own quotation, and the instructions say that it is
-data. Neither is relied on: whatever comes back counts only as far as `checked.py` finds it borne.
+Mail is passed as JSON strings that no text can end, and the instructions say that it is data. The reader
+relies on neither: `checked.py` checks every claim of the answer.
 """
 
 import json
@@ -17,18 +17,18 @@ from shared.reading.mails import OwnSentence
 
 CountTokens = Callable[[str], int]
 MAX_PARTS = 12
-"""Calls for one thread, the merging one aside: what a thread may cost is bounded."""
+"""The most calls for one thread without the merging call, so that the cost of a thread is bounded."""
 _MIN_MAIL_TOKENS = 200
 _MAX_NAME = 60
 _MAX_SUBJECT = 200
 _MAX_UNDER = 160
-"""Letters of a quote's end: enough to see what the words below it answer."""
+"""Characters of a quote's end: enough to see what the words below it answer."""
 _CHARS_PER_TOKEN = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One call: what is asked, and which mails it holds."""
+    """One call: its prompts and the mails that it contains."""
 
     system: str
     user: str
@@ -40,20 +40,20 @@ class Part:
 class NumberedThread:
     parts: tuple[Part, ...]
     cut: tuple[int, ...] = ()
-    """Mails of which the middle was left out for length."""
+    """Mails whose middle was left out."""
     unread: tuple[int, ...] = ()
-    """Mails for which there was no room in the bounded number of parts."""
+    """Mails that did not fit into the bounded number of parts."""
 
 
 def estimate_tokens(text: str) -> int:
-    """A guess on the safe side, for models whose tokenizer is not at hand."""
+    """Return a cautious estimate for models whose tokenizer is not at hand."""
     return -(-len(text) // _CHARS_PER_TOKEN)
 
 
 def number_thread(
     thread: LinkedThread, subject: str, *, room: int, count_tokens: CountTokens = estimate_tokens
 ) -> NumberedThread:
-    """The thread in parts of at most `room` tokens each, its instructions included."""
+    """Split the thread into parts of at most `room` tokens each, instructions included."""
     space = room - count_tokens(INSTRUCTIONS) - count_tokens(subject) - 60
     entries = [_entry(thread, mail, subject) for mail in thread.mails]
     costs = [count_tokens(_json(entry)) + 2 for entry in entries]
@@ -62,9 +62,9 @@ def number_thread(
     cut: set[int] = set()
     parts = []
     for numbers in _packed(thread, costs, space):
-        shown = [_shortened(entries[number], costs[number], space) for number in numbers]
-        cut |= {entry["mail"] for entry in shown if entry is not entries[entry["mail"] - 1]}
-        parts.append(_part(INSTRUCTIONS, subject, shown, count_tokens))
+        included = [_shortened(entries[number], costs[number], space) for number in numbers]
+        cut |= {entry["mail"] for entry in included if entry is not entries[entry["mail"] - 1]}
+        parts.append(_part(INSTRUCTIONS, subject, included, count_tokens))
     chosen = tuple(parts[:MAX_PARTS])
     read = {number for part in chosen for number in part.mails}
     unread = tuple(number for number in range(1, len(entries) + 1) if number not in read)
@@ -74,7 +74,7 @@ def number_thread(
 def merge_part(
     subject: str, found: Sequence[dict[str, Any]], *, room: int, count_tokens: CountTokens = estimate_tokens
 ) -> Part:
-    """The call that says what came of a thread whose parts were read: their sentences, as many as fit."""
+    """Build the call that merges the parts of a thread, with as many of their sentences as fit."""
     system = INSTRUCTIONS + MERGE_NOTE
     entries = list(found)
     while True:
@@ -88,7 +88,7 @@ def merge_part(
 
 
 def mail_header(thread: LinkedThread, mail: LinkedMail) -> dict[str, Any]:
-    """What is told of a mail beside its words."""
+    """Return the facts about a mail that the model gets with its body."""
     role = thread.people.role(mail.number)
     name = display_name(mail.mail.name, mail.mail.address)[:_MAX_NAME]
     header: dict[str, Any] = {"mail": mail.number + 1, "by": f"p{person_number(thread, mail)} {name}"}
@@ -102,8 +102,8 @@ def mail_header(thread: LinkedThread, mail: LinkedMail) -> dict[str, Any]:
 
 
 def person_number(thread: LinkedThread, mail: LinkedMail) -> int:
-    """People by the order in which they first write."""
-    first = dict.fromkeys(one.person for one in thread.mails)
+    """Return the person's number, in the order in which people first write."""
+    first = dict.fromkeys(other.person for other in thread.mails)
     return list(first).index(mail.person) + 1
 
 
@@ -116,14 +116,14 @@ def _entry(thread: LinkedThread, mail: LinkedMail, subject: str) -> dict[str, An
     for block, paragraphs in _by_block(mail):
         if block >= 0 and (words := _under(thread, mail, paragraphs[0][0])):
             body.append(words)
-        body.append("\n".join(" ".join(one.text for one in paragraph) for paragraph in paragraphs))
+        body.append("\n".join(" ".join(sentence.text for sentence in paragraph) for paragraph in paragraphs))
     if note := diff_note(mail.mail.text):
         body.append({"diff": note})
     return entry | {"body": body}
 
 
 def _by_block(mail: LinkedMail) -> Iterator[tuple[int, list[list[OwnSentence]]]]:
-    """The mail's sentences by the quoted block that they stand under, in paragraphs."""
+    """Yield the mail's sentences in paragraphs, by the quoted block above them."""
     block, found = -1, list[list[OwnSentence]]()
     for sentence in quotable(mail):
         if sentence.block != block and found:
@@ -138,7 +138,7 @@ def _by_block(mail: LinkedMail) -> Iterator[tuple[int, list[list[OwnSentence]]]]
 
 
 def _under(thread: LinkedThread, mail: LinkedMail, sentence: OwnSentence) -> dict[str, Any] | None:
-    """The end of the quote right above, and the mail that it is from."""
+    """Return the end of the quote above the sentence, and the mail that it comes from."""
     words = " ".join(mail.mail.quotes[sentence.block].text.split())
     if not words:
         return None
@@ -148,10 +148,10 @@ def _under(thread: LinkedThread, mail: LinkedMail, sentence: OwnSentence) -> dic
 
 
 def _shortened(entry: dict[str, Any], cost: int, space: int) -> dict[str, Any]:
-    """A mail that alone does not fit: its beginning and its end, and how much is missing between them."""
+    """Shorten a mail that does not fit alone to its start and end, and count the missing words."""
     if cost <= space:
         return entry
-    texts = [one for one in entry["body"] if isinstance(one, str)]
+    texts = [text for text in entry["body"] if isinstance(text, str)]
     whole = "\n".join(texts)
     keep = max(1, int(len(whole) * space / cost * 0.8) // 2)
     missing = len(whole[keep:-keep].split())
@@ -159,7 +159,7 @@ def _shortened(entry: dict[str, Any], cost: int, space: int) -> dict[str, Any]:
 
 
 def _packed(thread: LinkedThread, costs: Sequence[int], space: int) -> Iterator[list[int]]:
-    """Mails by subthread, as many as fit; every part opens with the first mail, which says what it is for."""
+    """Yield the mails of each part by subthread. Every part opens with the thread's first mail."""
     if sum(costs) <= space:
         yield list(range(len(costs)))
         return
@@ -176,7 +176,7 @@ def _packed(thread: LinkedThread, costs: Sequence[int], space: int) -> Iterator[
 
 
 def _by_subthread(thread: LinkedThread) -> list[int]:
-    """All mails but the first: each answer to the first mail followed by all that answers it."""
+    """Return all mails except the first, each reply to the first followed by its own replies."""
     branch: dict[int, int] = {0: 0}
     for mail in thread.mails[1:]:
         seen, top = {mail.number}, mail

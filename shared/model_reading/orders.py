@@ -1,6 +1,6 @@
-"""Mail that gives orders to the program that reads it.
+"""Detects mail that gives orders to the program that reads it.
 
-Nothing is withheld for it: in such a thread nothing is shown on the model's word alone.
+No mail is withheld. In such a thread, nothing is shown on the model's word alone.
 """
 
 import re
@@ -16,14 +16,14 @@ _READER = (
     r"(?:a\.?i\.?|assistants?|chat ?bots?|chatgpt|gpt(?:-?\d\w*)?|claude|gemini|llms?|"
     r"(?:large )?language models?|model|summari[sz]er|summari[sz]ation (?:model|system|tool|bot)|bots?|agent)"
 )
-_TOLD = (
+_IGNORE = (
     r"(?:ignore|disregard|forget|override|bypass|drop|discard|skip)\b.{0,40}\b(?:instructions?|prompts?|"
     r"rules|directions?|guidelines|schema|context|training|everything above|all of the above|"
     r"what (?:you were|came))"
 )
 _ORDER = r"(?:^|[.!?:;,\n]\s{0,3}|\b(?:please|must|should|shall|you|and|to|just) )"
 _ORDERS_TO_READER = (
-    rf"\b{_TOLD}",
+    rf"\b{_IGNORE}",
     (
         r"\b(?:new|updated|real|actual|following|these|your) (?:system )?(?:instructions?|prompt|"
         r"directive)s?\s*(?:is|are|follow|:)"
@@ -105,7 +105,7 @@ _ORDERS_TO_READER = (
         r"\u0438\u0433\u043d\u043e\u0440\u0438\u0440\u0443\u0439.{0,40}\u0438\u043d\u0441\u0442\u0440\u0443\u043a\u0446"
     ),
 )
-_WORDINGS = [re.compile(one, re.IGNORECASE | re.MULTILINE) for one in _ORDERS_TO_READER]
+_WORDINGS = [re.compile(wording, re.IGNORECASE | re.MULTILINE) for wording in _ORDERS_TO_READER]
 _ORDERED = re.compile(r"ignore|instruct|system|prompt|assistant|summar|disregard|obey", re.IGNORECASE)
 _SPACED = re.compile(r"(?<!\w)(?:\w[ ._*-]){6,}\w(?!\w)")
 _MAX_CHARS = 120_000
@@ -113,7 +113,7 @@ _MAX_CHARS = 120_000
 
 @lru_cache(maxsize=8)
 def orders_in(thread: LinkedThread) -> tuple[int, ...]:
-    """The mails that give orders to the program that reads them, by number."""
+    """Return the numbers of the mails that give orders to a program that reads them."""
     return tuple(
         mail.number
         for mail in thread.mails
@@ -122,18 +122,18 @@ def orders_in(thread: LinkedThread) -> tuple[int, ...]:
 
 
 def speaks_to_reader(text: str) -> bool:
-    """Whether a text gives orders to a program that reads it, however it is spelled or hidden."""
+    """Return whether a text gives orders to a program that reads it, however spelled or hidden."""
     plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text[:_MAX_CHARS]))
     one_line = " ".join(plain.split())
-    gives_orders = any(one.search(shown) for one in _WORDINGS for shown in (plain, one_line))
-    return gives_orders or _letters_apart(plain) or _hidden_many(text)
+    gives_orders = any(wording.search(form) for wording in _WORDINGS for form in (plain, one_line))
+    return gives_orders or _is_spelled_apart(plain) or _has_tag_text(text)
 
 
-def _letters_apart(text: str) -> bool:
-    """Orders that are spelled letter by letter."""
+def _is_spelled_apart(text: str) -> bool:
+    """Return whether orders are spelled letter by letter."""
     return any(_ORDERED.search(re.sub(r"[ ._*-]", "", match[0])) for match in _SPACED.finditer(text))
 
 
-def _hidden_many(text: str) -> bool:
-    """Tag characters spell text that nobody sees."""
+def _has_tag_text(text: str) -> bool:
+    """Return whether invisible tag characters spell a text."""
     return sum("\U000e0020" <= letter <= "\U000e007e" for letter in text[:_MAX_CHARS]) > 4  # noqa: PLR2004

@@ -1,4 +1,4 @@
-"""The sentences of a mail that may be quoted from it: its own sentences, and a patch's notes below `---`."""
+"""The sentences that may be quoted from a mail: its own, and a patch's notes below `---`."""
 
 import re
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ _MOST_FILES = 5
 
 
 def quotable(mail: LinkedMail) -> Sequence[OwnSentence]:
-    """The reader's own sentences, which judge; and behind them those that it leaves out, which only show."""
+    """Return the sentences that the rules read, followed by the notes that they leave out."""
     return [*mail.sentences, *_notes(mail)]
 
 
 def _notes(mail: LinkedMail) -> list[OwnSentence]:
-    """What a patch's author writes between `---` and the diff: changes since the last version, doubts."""
+    """Return what a patch's author writes between `---` and the diff, such as changes and doubts."""
     text = mail.mail.text[:_MAX_CHARS]
     cut = _CUT.search(text) if mail.has_diff else None
     if cut is None:
@@ -33,15 +33,21 @@ def _notes(mail: LinkedMail) -> list[OwnSentence]:
     known = {sentence.start for sentence in mail.sentences}
     return [
         OwnSentence(
-            mail.number, one.index, one.start + offset, one.end + offset, one.text, -1, one.opens_paragraph
+            mail.number,
+            sentence.index,
+            sentence.start + offset,
+            sentence.end + offset,
+            sentence.text,
+            -1,
+            sentence.opens_paragraph,
         )
-        for one in own_sentences(notes, (), mail.number)
-        if one.start + offset not in known
+        for sentence in own_sentences(notes, (), mail.number)
+        if sentence.start + offset not in known
     ]
 
 
 def diff_note(text: str) -> str:
-    """What stands for a diff: its files and how many lines it changes; empty where there is none."""
+    """Return the files of a diff and the number of changed lines, or an empty string."""
     files = list(dict.fromkeys(_FILE.findall(text[:_MAX_CHARS])))
     if not files:
         return ""

@@ -1,4 +1,4 @@
-"""Which way words point: for what they speak of, against it, both, or neither."""
+"""The direction of words: for something, against it, both, or neither."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ class Polarity(StrEnum):
     AGAINST = "against"
     BOTH = "both"
     OPEN = "open"
-    """No word of stance."""
+    """No word takes a stance."""
 
 
 _NAMED = {
@@ -58,7 +58,7 @@ _LEANING = {
         "complicated doubt doubts doubtful unfortunately issue issues trouble risk disservice mistake too"
     ),
 }
-"""Where a stance is named, words that only lean one way do not count: "without any issue, so +1"."""
+"""Words that only lean one way. Next to a named stance they do not count: "without any issue, so +1"."""
 _Found = tuple[int, Polarity, dict[Polarity, str]]
 _DIRECTION = {
     word: (way, table)
@@ -78,7 +78,7 @@ _NEGATES = word_set(
 _ENDS = word_set(", . ; : ! ? ( ) but because so and still yet")
 _REACH = 6
 _SHORT, _LONG = 20, 80
-"""Words of a sentence of which one that only leans one way tells the direction."""
+"""The most words of a sentence in which a leaning word decides the direction."""
 _WHO_TAKES = word_set(
     "i we i'd also really not don't do would who and to you they can cannot strongly fully can't my full will"
 )
@@ -106,7 +106,7 @@ _TURN = {Polarity.FOR: Polarity.AGAINST, Polarity.AGAINST: Polarity.FOR}
 
 
 def polarity(text: str, short: int = _SHORT) -> Polarity:
-    """Which way the sentence's words point; a negation close before a word turns it."""
+    """Return which way a sentence points. A negation shortly before a word reverses the word."""
     folded = _plain(text)
     found = list(_found(folded))
     if any(table is _NAMED for *_, table in found):
@@ -114,7 +114,7 @@ def polarity(text: str, short: int = _SHORT) -> Polarity:
     leaning = _one_of(folded, found)
     if _DENIES.search(folded):
         return Polarity.BOTH if leaning is Polarity.FOR and len(found) > 1 else Polarity.AGAINST
-    # A question that only leans one way asks.
+    # A question that only leans one way takes no side.
     if len(folded.split()) > short or folded.endswith("?"):
         return Polarity.OPEN
     if leaning is not Polarity.FOR and (commits := list(_COMMITS.finditer(folded))):
@@ -124,7 +124,7 @@ def polarity(text: str, short: int = _SHORT) -> Polarity:
 
 
 def leaning(text: str) -> Polarity:
-    """Where a sentence of any length comes out: of one with a "but", what comes after it."""
+    """Return which way a sentence of any length points. In a mixed one, the part after "but" decides."""
     way = polarity(text, _LONG)
     if way is Polarity.BOTH and (parts := _BUT.split(_plain(text))):
         return polarity(parts[-1], _LONG)
@@ -132,15 +132,15 @@ def leaning(text: str) -> Polarity:
 
 
 def outright(text: str) -> Polarity:
-    """Which stance the words name; what only leans is open."""
+    """Return the stance that the words name. Leaning words do not count."""
     folded = _plain(text)
-    return _one_of(folded, [one for one in _found(folded) if one[2] is _NAMED])
+    return _one_of(folded, [entry for entry in _found(folded) if entry[2] is _NAMED])
 
 
 def judgment(text: str) -> Polarity:
-    """Which way the adjectives of judgment point, whatever is named beside them."""
+    """Return which way the adjectives of judgment point, whatever stance is named."""
     folded = _plain(text)
-    return _one_of(folded, [one for one in _found(folded) if one[2] is _JUDGING])
+    return _one_of(folded, [entry for entry in _found(folded) if entry[2] is _JUDGING])
 
 
 def _plain(text: str) -> str:
@@ -150,14 +150,14 @@ def _plain(text: str) -> str:
 
 def _one_of(folded: str, found: list[_Found]) -> Polarity:
     ways = {way for _, way, _ in found}
-    # "I agree that it is long, but ...": what comes before the turn is granted, not held.
+    # "I agree that it is long, but ...": the words before the turn only concede a point.
     if ways == {Polarity.FOR} and any(_BUT.search(folded, place) for place, _, _ in found):
         return Polarity.BOTH
     return next(iter(ways), Polarity.OPEN) if len(ways) < len(_TURN) else Polarity.BOTH
 
 
 def _found(folded: str) -> Iterator[_Found]:
-    """Each word of stance: its place, its direction with the negations before it, and its table."""
+    """Yield each stance word with its position, its direction after negations, and its table."""
     tokens = [(match[0].replace(" ", ""), match.start()) for match in _TOKEN.finditer(folded)]
     for number, (word, place) in enumerate(tokens):
         if word not in _DIRECTION or (

@@ -1,4 +1,4 @@
-"""The instructions for a chat model: what it gets, what is asked of it, and how its answer is checked."""
+"""Instructions for a chat model: its input, its task, and how its answer is checked."""
 
 INSTRUCTIONS = """You read one mailing-list thread and say what came of it. People will hold you to every word.
 
@@ -50,6 +50,5 @@ its words are mostly not those of the cited sentences. So say what each cited se
 """  # noqa: E501
 MERGE_NOTE = (
     "The thread is long and was read in parts. The user message has, of each mail that mattered, the "
-    "sentences found in it. "
-    "Say what came of the whole thread, in the same form.\n"
+    "sentences found in it. Say what came of the whole thread, in the same form.\n"
 )

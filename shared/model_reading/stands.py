@@ -1,7 +1,7 @@
-"""A position that the model claims: whose words, which way they point, and what they answer.
+"""Checks a position that the model claims: its words, their direction, and what they answer.
 
-An agreement supports what it answers. It is of the proposition only where its place leads there. In answer to
-somebody with a side it takes that side, and elsewhere it is of something else.
+An agreement supports what it answers: the proposal, or the side of the person whom it answers. Elsewhere it
+supports something else.
 """
 
 import re
@@ -13,7 +13,7 @@ from shared.model_reading.answer import ClaimedPosition
 from shared.model_reading.evidence import LocatedQuote
 from shared.model_reading.numbered import person_number
 from shared.model_reading.polarity import Polarity, judgment, leaning, outright, polarity
-from shared.model_reading.words import TELLING, stems
+from shared.model_reading.words import GENERIC, stems
 from shared.models.values import PositionStance
 from shared.reading import cues
 from shared.reading.linked_thread import LinkedThread, display_name
@@ -29,7 +29,7 @@ _TURNS = re.compile(
     r"(?:n't|\b(?:not|never|no longer|cannot|nor|neither|hardly|without|nobody|no one|unless|if|whether|who|"
     r"he|she|they|rather than|instead of|pretend|claims?|said|says))(?:\W+(?!but\b)[\w'-]+){0,6}\W*$"
 )
-"""Words before a quote that turn what it says: a negation, a condition, somebody else's view."""
+"""Words before a quote that change its meaning: a negation, a condition, another person's view."""
 _OWN_VIEW = re.compile(r"\b(?:i|i'm|i'd|i've|we|my|our|me|us|imo|imho)\b|^\W{0,4}[+-]\s?1\b")
 _VOTE = re.compile(r"^\W{0,4}[+-]\s?1\b")
 _BARE = re.compile(
@@ -39,7 +39,7 @@ _BARE = re.compile(
     r"no(?:pe)?|i (?:\w+ )?disagree|disagree[ds]?|ack|.{0,60}\bis right\b|"
     r".{0,40}\bi (?:\w+ )?(?:dis)?agree with (?:you|that|this|him|her|them|\w+ (?:that|here))\b)(?:\W|$)"
 )
-"""An answer that says yes or no, and not to what."""
+"""A yes or no that does not name its object."""
 _NAMES_IT = re.compile(
     rf"{WHOLE.pattern}|\b(?:text|section|solution|option|tool|page|topic|assignment|branch|code points?|"
     rf"requirement\w*)\b"
@@ -55,27 +55,27 @@ _ARGUES = re.compile(
     r"feel)|will|done|fixed|but|however|instead|not?|n't|why|more|less|cost\w*|require\w*|suggest\w*|"
     r"assum\w+|belong\w*|error|tested|important|hesita\w+)\b|n't\b"
 )
-"""Words without which nothing is argued, where none judges either."""
+"""A sentence without one of these words and without a judgment argues nothing."""
 _FEW = 3
 _CLOSE = 300
-"""Letters of a quote's end that the words below it answer."""
+"""Characters of a quote's end that the words below it answer."""
 
 
 @dataclass
-class Stands:
-    """What the positions of a thread are held against."""
+class PositionChecker:
+    """The facts of a thread against which claimed positions are checked."""
 
     thread: LinkedThread
     proposing: frozenset[int]
-    """The mails that put what is spoken of, by number."""
+    """The numbers of the mails that make the proposal."""
     proposers: frozenset[str]
     matter: frozenset[str] = frozenset()
-    """Stems of the words that put it."""
+    """Stems of the words that make the proposal."""
     sides: Mapping[str, PositionStance] = field(default_factory=dict)
-    """Who stands where, as far as that is known or claimed."""
+    """The stance of each person, as far as it is known or claimed."""
 
     def refusal(self, claimed: ClaimedPosition, located: LocatedQuote | None) -> str:
-        """Why a position is not shown; empty where it may be."""
+        """Return why a position is not shown, or an empty string if it may be shown."""
         if located is None:
             return "the quote is not in the mail's own words"
         if not names(claimed.person, located, self.thread):
@@ -98,11 +98,11 @@ class Stands:
             ("the words only ask", all(map(_only_asks, sentences))),
             ("the words are a courtesy", all(map(_is_courtesy, sentences))),
         )
-        found = next((why for why, applies in causes if applies), "")
-        return found or self._elsewhere(claimed.stance, sentences[0])
+        applied = next((cause for cause, applies in causes if applies), "")
+        return applied or self._elsewhere(claimed.stance, sentences[0])
 
     def _elsewhere(self, stance: PositionStance, sentence: OwnSentence) -> str:
-        """A bare yes or no is of what it answers."""
+        """Return why a bare yes or no answers something other than the proposal, or an empty string."""
         if not _BARE.search(sentence.folded) or _names_it(sentence):
             return ""
         answered = self.thread.answered(sentence)
@@ -121,16 +121,16 @@ class Stands:
         return "" if expected is stance else "it agrees with somebody who stands on the other side"
 
     def is_explicit(self, claimed: ClaimedPosition, located: LocatedQuote) -> bool:
-        """Whether words say it, and not only an argument."""
+        """Return whether words state the stance, and not only an argument."""
         if not claimed.is_explicit or claimed.stance is PositionStance.MIXED:
             return claimed.is_explicit and claimed.stance is PositionStance.MIXED
         says = _says_support if claimed.stance is PositionStance.SUPPORT else _says_opposition
-        return any(says(one) for one in located.sentences) and not (
+        return any(says(sentence) for sentence in located.sentences) and not (
             claimed.stance is PositionStance.SUPPORT and self._is_aside(located.sentences[0])
         )
 
     def _is_aside(self, sentence: OwnSentence) -> bool:
-        """Agreement on a term or with a part; or praise under a quote that does not put the proposition."""
+        """Return whether the sentence agrees only with a term, a part, or something else."""
         if sentence.folded.startswith("if ") or is_partial(sentence, cue_of(sentence)):
             return True
         praises = judgment(sentence.text) is Polarity.FOR or _BARE.search(sentence.folded)
@@ -142,48 +142,49 @@ class Stands:
         return bool(self.matter) and not (stems(above) & self.matter)
 
     def is_argued(self, located: LocatedQuote) -> bool:
-        """Whether an argument is there at all: something is wished, judged or doubted."""
+        """Return whether the quote argues at all: it wishes, judges or doubts something."""
         return any(
-            _ARGUES.search(one.folded) or leaning(one.text) is not Polarity.OPEN for one in located.sentences
+            _ARGUES.search(sentence.folded) or leaning(sentence.text) is not Polarity.OPEN
+            for sentence in located.sentences
         )
 
 
 @lru_cache(maxsize=8)
-def put_of(thread: LinkedThread) -> Proposal:
-    """What the rules take for the proposition: asked for once a thread, as it is looked for in all of it."""
+def proposal_of(thread: LinkedThread) -> Proposal:
+    """Return the proposal that the rules find. The search covers the thread, so the result is cached."""
     return find_proposal(thread)
 
 
-def stands_of(
+def position_checker_of(
     thread: LinkedThread,
-    put_in: Iterable[int],
+    proposing: Iterable[int],
     proposers: Iterable[str],
     sides: Mapping[str, PositionStance],
     matter: str,
-) -> Stands:
-    put = put_of(thread)
-    return Stands(
+) -> PositionChecker:
+    proposal = proposal_of(thread)
+    return PositionChecker(
         thread,
-        frozenset({*put_in, *put.mails}),
-        frozenset({*proposers, *put.proposers}),
-        frozenset(stems(matter) - TELLING),
+        frozenset({*proposing, *proposal.mails}),
+        frozenset({*proposers, *proposal.proposers}),
+        frozenset(stems(matter) - GENERIC),
         sides,
     )
 
 
 def names(claimed: str, located: LocatedQuote, thread: LinkedThread) -> bool:
-    """Whether the person named is the one who wrote the mail: by id, address or name."""
+    """Return whether the claimed person wrote the mail, by id, address or name."""
     mail = located.mail.mail
     name = display_name(mail.name, mail.address)
     identity = f"p{person_number(thread, located.mail)}"
     known = {identity, mail.address, name, mail.name, f"{identity} {name}"}
-    return claimed.strip().lower() in {one.lower() for one in known}
+    return claimed.strip().lower() in {known_name.lower() for known_name in known}
 
 
 def _says_opposite(located: LocatedQuote, claimed: ClaimedPosition) -> bool:
-    """Outright, and nothing in it says the same."""
+    """Return whether the quote says the opposite, and nothing in it says the same."""
     way = polarity if claimed.is_explicit else outright
-    ways = {way(one.text) for one in located.sentences} - {Polarity.OPEN}
+    ways = {way(sentence.text) for sentence in located.sentences} - {Polarity.OPEN}
     says = _says_support if claimed.stance is PositionStance.SUPPORT else _says_opposition
     return ways == {_CONTRARY[claimed.stance]} and not any(map(says, located.sentences))
 
@@ -218,7 +219,7 @@ def _is_report(sentence: OwnSentence) -> bool:
 
 
 def _only_asks(sentence: OwnSentence) -> bool:
-    """A question without a view of its writer's: "what's the use of it?" has one."""
+    """Return whether the sentence asks without a view. "What's the use of it?" has a view."""
     if sentence.folded.rstrip("? ").endswith((", right", ", no", ", correct")):
         return True
     return sentence.asks and not _ASKS_WITH_A_VIEW.search(sentence.folded)

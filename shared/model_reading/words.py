@@ -1,4 +1,4 @@
-"""Words compared as words: their stems and forms, numbers however they are written, and names."""
+"""Compares words by stems and forms, and numbers in any notation."""
 
 import calendar
 import re
@@ -16,7 +16,7 @@ _NUMBER_WORDS = {
     "second": "2", "third": "3", "fourth": "4", "fifth": "5", "both": "2", "twice": "2",
 }  # fmt: skip
 _COUNTS_NOTHING = frozenset({"second", "third", "both", "twice"})
-"""Words that may stand for a number, and need none."""
+"""Words that may express a number without a number in the quotes."""
 MONTHS = tuple(month.lower() for month in calendar.month_name[1:])
 _DAYS = tuple(day.lower() for day in calendar.day_name)
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
@@ -37,13 +37,13 @@ _IRREGULAR = dict(pair.split() for pair in _PAST_FORMS.split(", "))
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a table, which stands as text."""
+    """Return the words of a table that is written as text."""
     return frozenset(text.split())
 
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """The same for the inflections of a word, and for some of its relatives."""
+    """Return a stem that the inflections of a word and some of its relatives share."""
     bare = word.removesuffix("'s").removesuffix("'")
     bare = _IRREGULAR.get(bare, bare)
     for _ in range(2):
@@ -56,7 +56,7 @@ def stem(word: str) -> str:
 
 
 def is_past(word: str) -> bool:
-    """Whether the form of a verb may say that something was done."""
+    """Return whether a verb form may say that something was done."""
     return word in _IRREGULAR or (len(word) > _LEAST_ROOT - 1 and word.endswith("ed"))
 
 
@@ -68,14 +68,16 @@ def stems(text: str) -> set[str]:
     return {stem(word) for word in words(text)}
 
 
-def stands_in(word: str, there: set[str]) -> bool:
-    """Whether a stem is there, or another word of the same root."""
+def has_root_in(word: str, stems_there: set[str]) -> bool:
+    """Return whether the set has a stem or another word with the same root."""
     root = word[:_LEAST_ROOT]
-    return word in there or (len(root) == _LEAST_ROOT and any(one.startswith(root) for one in there))
+    return word in stems_there or (
+        len(root) == _LEAST_ROOT and any(other.startswith(root) for other in stems_there)
+    )
 
 
 def numbers(text: str) -> Iterator[str]:
-    """Numbers in digits, with their parts; those in words; months and days."""
+    """Yield the numbers in digits with their parts, the numbers in words, months and days."""
     folded = fold(text)
     for match in _NUMBER.finditer(folded):
         yield match[0]
@@ -87,14 +89,14 @@ def numbers(text: str) -> Iterator[str]:
             yield word
 
 
-def numbers_told(text: str) -> set[str]:
-    """The numbers that a sentence tells: "both" and "second" tell none of their own."""
+def numbers_stated(text: str) -> set[str]:
+    """Return the numbers that a sentence states. "Both" and "second" do not count."""
     kept = " ".join(word for word in fold(text).split() if word.strip(".,;:") not in _COUNTS_NOTHING)
     return set(numbers(kept))
 
 
 def counted(text: str) -> dict[str, set[str]]:
-    """The numbers that stand right before a thing, or before one word and it: "two failed tests"."""
+    """Return the numbers directly before a thing, or one word before it: "two failed tests"."""
     found: dict[str, set[str]] = {}
     folded = fold(text)
     for match in re.finditer(r"(?<![\w.:/-])(\d+|[a-z]+)(?=[ -]([a-z][\w]*)(?:[ -]([a-z][\w]*))?)", folded):
@@ -102,30 +104,30 @@ def counted(text: str) -> dict[str, set[str]]:
         if number is None or match[1] in _COUNTS_NOTHING:
             continue
         for thing in match[2], match[3]:
-            if thing and stem(thing) not in TELLING and len(thing) > _LEAST_STEM:
+            if thing and stem(thing) not in GENERIC and len(thing) > _LEAST_STEM:
                 found.setdefault(stem(thing), set()).add(number)
-    # "option 3", "version 2", and the votes.
+    # Also "option 3", "version 2", and votes.
     for match in re.finditer(r"\b([a-z]{4,})[ -](\d+)(?![\w.])", folded):
-        if stem(match[1]) not in TELLING:
+        if stem(match[1]) not in GENERIC:
             found.setdefault(f"{stem(match[1])} no.", set()).add(match[2])
     for match in re.finditer(r"(?<![\w+-])([+-]) ?(\d)(?![\w.])", folded):
         found.setdefault("vote", set()).add(match[1] + match[2])
     return found
 
 
-def changes_number(told: str, cited: str) -> bool:
-    """Whether a number stands in the place of another: beside the same word, with as many digits."""
-    mine, theirs = _beside(told), _beside(cited)
-    changed = mine.keys() - theirs.keys()
+def changes_number(stated: str, cited: str) -> bool:
+    """Return whether a number replaces another with the same neighbor word and as many digits."""
+    ours, theirs = _neighbors(stated), _neighbors(cited)
+    changed = ours.keys() - theirs.keys()
     return any(
-        len(number) == len(other) and mine[number] & theirs[other]
+        len(number) == len(other) and ours[number] & theirs[other]
         for number in changed
-        for other in theirs.keys() - mine.keys()
+        for other in theirs.keys() - ours.keys()
     )
 
 
-def _beside(text: str) -> dict[str, set[str]]:
-    """The words right before and after each number."""
+def _neighbors(text: str) -> dict[str, set[str]]:
+    """Return the words directly before and after each number."""
     found: dict[str, set[str]] = {}
     for match in re.finditer(r"(?:([a-z]+)[ -])?(?<![\w.])(\d+)(?![\w.]\w)(?:[ -]([a-z]+))?", fold(text)):
         around = found.setdefault(match[2], set())
@@ -134,12 +136,12 @@ def _beside(text: str) -> dict[str, set[str]]:
     return found
 
 
-_SMALL_WORDS = (
+_FUNCTION_WORDS = (
     "be is are was were do does did have has had it this that the a an to of in on for and or with as at by "
     "from so very really i we you he she they my our your its his her their any some all at quite yet even "
     "too been"
 )
-_TELLING_WORDS = (
+_GENERIC_WORDS = (
     "can could will would shall should may might must say tell think believe find note report explain answer "
     "ask wonder suggest propose want like call give add see get make put draft mail thread patch proposal "
     "version question change write reply point raise describe mention concern mean argue state consider need "
@@ -153,7 +155,7 @@ _TELLING_WORDS = (
     "reject reply request satisfied suppose plus nak ack suspect support surprise try unsure verdict view "
     "vote warn welcome well"
 )
-SMALL = frozenset(map(stem, _SMALL_WORDS.split()))
-"""Stems of words that stand in any clause."""
-TELLING = SMALL | frozenset(map(stem, _TELLING_WORDS.split()))
-"""Stems of words with which anything is told: they show nothing."""
+FUNCTION_WORDS = frozenset(map(stem, _FUNCTION_WORDS.split()))
+"""Stems of words that any clause may have."""
+GENERIC = FUNCTION_WORDS | frozenset(map(stem, _GENERIC_WORDS.split()))
+"""Stems of words without content of their own."""

@@ -131,9 +131,9 @@ def _held(
     for sentence in told:
         judged = judge(linked, sentence, subject)
         quotes = [_quote(found) for found in judged.evidence]
-        is_borne = not judged.lost and not any(found.subject for found in judged.evidence)
-        if judged.refused or judged.read or not is_borne:
-            why = judged.refused or judged.read or "a quote is not in the mail's own words"
+        is_borne = not judged.missing and not any(found.subject for found in judged.evidence)
+        if judged.refused or judged.marked or not is_borne:
+            why = judged.refused or judged.marked or "a quote is not in the mail's own words"
             log.info("a sentence of the chat model is dropped: %s", why)
         elif not outdated.intersection((quote.message_id, quote.text) for quote in quotes):
             kept.append(WrittenSentence(text=sentence.text, quotes=quotes))

@@ -140,7 +140,7 @@ class Thread(KeyedDocument):
 
 
 class SourceVersion(KeyedDocument):
-    """The number that each commit to a source's threads raises. Other entries: shared/thread_store/entries.py."""
+    """The number that each commit to a source's threads raises (entries: shared/thread_store/entries.py)."""
 
     container = "threads"
 

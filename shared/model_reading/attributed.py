@@ -88,7 +88,7 @@ def overstated(sentence: SummarySentence) -> str:
 
 
 def _acts(sentence: SummarySentence) -> Iterator[tuple[str, set[str], list[LocatedQuote]]]:
-    """Yield each clause in which people act, with these people and their quotes."""
+    """Yield each clause that has acting people, with these people and their quotes."""
     for clause in clauses(sentence.text):
         acting = [name for name in sentence.agents if name in clause and is_agent(name, clause)]
         people = set().union(*(sentence.agents[name] for name in acting))

@@ -73,7 +73,7 @@ class CheckedAnswer:
         found: dict[tuple[str, int], SentenceCitation] = {}
         for located in self._located(quotes, claim):
             citation = located.citation()
-            found.setdefault((citation.message_id, citation.start), citation)
+            found.setdefault(citation.place, citation)
         return list(found.values())
 
     def _located(self, quotes: Sequence[ClaimedQuote], claim: str) -> list[LocatedQuote]:
@@ -91,7 +91,7 @@ class CheckedAnswer:
 
     @cached_property
     def sure_positions(self) -> dict[str, Position]:
-        """The positions of which the rules are sure, by person."""
+        """The sure positions of the rules, by person."""
         return {
             self._person(position): position
             for position in self.rules.positions
@@ -274,7 +274,7 @@ class CheckedAnswer:
     def decisions(self) -> list[Decision]:
         """Return the sure decisions of the rules, and the model's with a tier by role and wording."""
         kept = {
-            (decision.citation.message_id, decision.citation.start): decision
+            decision.citation.place: decision
             for decision in self.rules.decisions
             if decision.tier is Tier.SAID
         }
@@ -290,7 +290,7 @@ class CheckedAnswer:
             has_role = holder is not None and holder.role in DECIDING_ROLES
             tier = Tier.SAID if has_role and rules else Tier.REMARK
             kept.setdefault(
-                (citation.message_id, citation.start),
+                citation.place,
                 Decision(located.mail.mail.address.lower(), citation, tier),
             )
         return list(kept.values())

@@ -45,12 +45,11 @@ _OPENS = re.compile(
 _TURN = {Polarity.FOR: Polarity.AGAINST, Polarity.AGAINST: Polarity.FOR}
 _GROUP = r"(?:group|list|working group|wg|community|team|they|chairs?|participants|maintainers)"
 _DECIDES = re.compile(
-    rf"\b(?:(?:it|this) (?:was|is|has been) (?:decided|agreed|accepted|rejected|adopted|resolved)|"
+    r"\b(?:(?:it|this) (?:was|is|has been) (?:decided|agreed|accepted|rejected|adopted|resolved)|"
     rf"decision (?:was|is)|{_GROUP} (?:has |have )?(?:agreed|decided|adopted|accepted|rejected|approved|"
-    rf"picked|chose)|"
-    r"(?:was|were|is|are|been) (?:agreed|decided|adopted|accepted|rejected|approved|turned down|picked|"
-    r"passed|merged|released|committed|closed)|(?:decided|decides) (?:to|that|on|against)|(?:rejected|"
-    r"approved|adopted|rejects|approves|adopts)\b)"
+    r"picked|chose)|(?:was|were|is|are|been) (?:agreed|decided|adopted|accepted|rejected|approved|"
+    r"turned down|picked|passed|merged|released|committed|closed)|(?:decided|decides) (?:to|that|on|against)|"
+    r"(?:rejected|approved|adopted|rejects|approves|adopts)\b)"
 )
 _DECIDED = re.compile(
     r"\b(?:decided|agreed|adopted|accepted|approved|rejected|cancel\w*|concludes?|passed)\b"

@@ -153,7 +153,7 @@ class _SentenceCheck:
 
     @cached_property
     def _near(self) -> str:
-        """What a reader sees at the citation: nearby words, writers, dates and what is answered."""
+        """The view of a reader at the citation: nearby words, writers, dates and what is answered."""
         # Words below a quote answer the quote, not the thread's subject.
         is_below = all(quote.sentences[0].block >= 0 for quote in self._found)
         parts = [self._cited] if is_below else [self._cited, self._subject]
@@ -236,7 +236,7 @@ class _SentenceCheck:
         if self._named[name] & {quote.mail.person for quote in self._found}:
             return True
         own = [part for part in word_key(name).split() if len(part) >= _LEAST_NAME]
-        # A first name that other people share identifies nobody.
+        # A first name that other people share identifies no person.
         others = [other for other, persons in self._people.items() if not persons & self._named[name]]
         shared = {part for other in others for part in word_key(other).split()}
         parts = [part for part in own if part not in shared] or [word_key(name)]
@@ -244,7 +244,7 @@ class _SentenceCheck:
 
     def _untrue_role(self) -> bool:
         named_roles = set(re.findall(_ROLE, fold(self._text)))
-        # If the sentence names nobody, any mention of the role in the thread is enough.
+        # If the sentence names no person, any mention of the role in the thread is enough.
         known = stems(f"{self._cited} {self._subject}" if self._named else self._everything)
         people = {quote.mail.person for quote in self._found}.union(*self._named.values())
         roles = [

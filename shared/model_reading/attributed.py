@@ -125,7 +125,6 @@ def _is_said_before(thread: LinkedThread, clause: str, people: set[str], own: Se
 
 
 def _turns_back_later(thread: LinkedThread, people: set[str], own: Sequence[LocatedQuote]) -> bool:
-    """Return whether the person takes something back in a later mail."""
     last = max(quote.mail.number for quote in own)
     later = (mail for mail in islice(thread.mails, last + 1, None) if mail.person in people)
     return any(_TURNS_BACK.search(sentence.folded) for mail in later for sentence in quotable(mail))

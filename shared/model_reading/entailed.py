@@ -135,7 +135,6 @@ def _claimed_stances(sentence: SummarySentence) -> Iterator[tuple[Polarity, str,
 
 
 def _side_in(folded: str) -> Polarity:
-    """Return the side that a clause gives a person."""
     ways = set()
     for towards, pattern in _TAKES.items():
         for match in pattern.finditer(folded):

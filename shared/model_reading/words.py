@@ -127,7 +127,6 @@ def changes_number(stated: str, cited: str) -> bool:
 
 
 def _neighbors(text: str) -> dict[str, set[str]]:
-    """Return the words directly before and after each number."""
     found: dict[str, set[str]] = {}
     for match in re.finditer(r"(?:([a-z]+)[ -])?(?<![\w.])(\d+)(?![\w.]\w)(?:[ -]([a-z]+))?", fold(text)):
         around = found.setdefault(match[2], set())

@@ -318,7 +318,6 @@ def _of_act(act: str, matter: str) -> Of | None:
 
 
 def _of(target: str, matter: str) -> Of:
-    """Return the object of a stance by the words that follow the stance."""
     target = target.strip(" *_\"'(")
     if _PRONOUN.match(target) and (not target or not _KEEPS.match(target)):
         return Of.ITSELF
@@ -374,5 +373,4 @@ _TRIGGERS = frozenset(_TRIGGER_WORDS.split())
 
 
 def may_answer(sentence: OwnSentence) -> bool:
-    """Return whether a word of the sentence triggers the search for a stance."""
     return not _TRIGGERS.isdisjoint(sentence.words)

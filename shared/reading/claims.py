@@ -225,7 +225,7 @@ class _ClaimReader:
         answered = self.thread.answered(sentence)
         if sentence.block >= 0 or answered is None or not stances.keeps_quotes(self.thread):
             return False
-        return not any(map(cues.PROPOSES.finds, self.thread.mails[answered].sentences))
+        return not self.thread.mails[answered].has(cues.PROPOSES)
 
     def _ack(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
         """Return support from an acknowledgment in words, in a mail without objections or doubts."""
@@ -275,7 +275,7 @@ class _ClaimReader:
 
     @cached_property
     def _asks_who_objects(self) -> bool:
-        return any(map(stance_cues.ASKS_WHO_OBJECTS.finds, self.proposal.mail.sentences))
+        return self.proposal.mail.has(stance_cues.ASKS_WHO_OBJECTS)
 
     def _is_about_something(self, sentence: OwnSentence) -> bool:
         if self.is_aside:
@@ -327,10 +327,7 @@ class _ClaimReader:
         return (_OPPOSE, "objection to what is put") if soft else (_OPPOSE, "objection elsewhere")
 
     def _is_of_a_state(self, folded: str) -> bool:
-        """Return whether the sentence is only against the current state.
-
-        A call about that state is an exception, because a plain no answers it.
-        """
+        """Return whether it is only against the current state, and no plain no to a call about that state."""
         words = stances.REASON.split(folded, 1)[0]
         if self.form is PropositionForm.CALL and stances.OBJECTS.search(words):
             words = stances.SO_FAR.sub("", words)
@@ -443,10 +440,7 @@ class _ClaimReader:
         return None
 
     def _is_taken(self, sentence: OwnSentence, towards: str) -> bool:
-        """Return whether a person without a role takes the patch in short and plain words.
-
-        In answer to a mail other than the patch, the first words must say so.
-        """
+        """Return whether a person without a role takes the patch, in answer to it or in first words."""
         if len(sentence.text) >= _SHORT or stances.TEST_RUN.search(sentence.folded):
             return False
         says_so = towards == "proposal" or (
@@ -571,8 +565,7 @@ class _ClaimReader:
         if kind == "words":
             return self._rule_of_words(sentence)
         if kind == "no objection":
-            # Without an objection, a person who was asked for objections consents. Otherwise it is less than
-            # support.
+            # A person who was asked for objections and has none consents. Otherwise it is weaker.
             return "words" if self.form in _ASKED or "longer" in sentence.words else "no objection"
         if kind == "approval":
             return self._rule_of_approval(sentence, where)
@@ -588,9 +581,7 @@ class _ClaimReader:
         return "words to what is put" if self._is_to_the_words(sentence) else "words with would"
 
     def _rule_of_approval(self, sentence: OwnSentence, where: str) -> str:
-        if stances.REST.search(sentence.folded) and any(
-            stances.DEMANDS.search(other.folded) for other in self.thread.mail_of(sentence).sentences
-        ):
+        if stances.REST.search(sentence.folded) and self.thread.mail_of(sentence).matches(stances.DEMANDS):
             return "approval of the rest"
         if stances.WHOLE.search(sentence.folded) or where != "inside":
             return "approval"

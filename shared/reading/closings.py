@@ -217,10 +217,7 @@ _CLAUSE = re.compile(
 
 
 def ruling_of(sentence: OwnSentence, matter: str) -> Ruling | None:
-    """Return the direction of a ruling, or None if the sentence rules nothing.
-
-    `matter` is the text of the proposal.
-    """
+    """Return the direction of a ruling on a proposal with the words `matter`, or None without a ruling."""
     if sentence.asks or _LATER.search(sentence.folded):
         return None
     for pattern, ruling in ((_FAILS, Ruling.AGAINST), (_CHOSE, Ruling.CHOSEN)):
@@ -249,7 +246,6 @@ def _passing(sentence: OwnSentence) -> Ruling | None:
 
 
 def _before(folded: str, found: re.Match[str], words: re.Pattern[str]) -> bool:
-    """Return whether the words are before the match in its clause."""
     return words.search(_CLAUSE.split(folded[: found.start()])[-1]) is not None
 
 
@@ -302,5 +298,4 @@ def settles_it(sentence: OwnSentence) -> bool:
 
 
 def may_rule(sentence: OwnSentence) -> bool:
-    """Return whether a word of the sentence triggers the search for a ruling."""
     return not _PASSES.triggers.isdisjoint(sentence.words)

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from itertools import chain
 
 from shared.mail.subjects import split_subject
 from shared.models.values import (
@@ -75,7 +76,7 @@ class Evidence:
         if not accepted:
             return False
         mail = self.thread.mail_of(accepted[-1].sentence)
-        return mail.has_diff or any(_CHANGES.search(sentence.folded) for sentence in mail.sentences)
+        return mail.has_diff or mail.matches(_CHANGES)
 
 
 def unknown(kind: OutcomeKind, rule: str, *, sure: bool = False) -> Ending:
@@ -204,12 +205,10 @@ def _all_taken_over(ending: Evidence) -> EndingWord | None:
         for word in ending.settlements.promised
         if answers and word.sentence.mail == answers[-1].number and _WILL_CHANGE.search(word.sentence.folded)
     ]
-    if not words or any(
-        sentence.asks or _RESISTS.search(sentence.folded) for mail in answers for sentence in mail.sentences
-    ):
+    if not words or any(mail.asks or mail.matches(_RESISTS) for mail in answers):
         return None
     answered = {mail.parent for mail in answers}
-    if any(_SETTLED_ELSEWHERE.search(sentence.folded) for mail in reviews for sentence in mail.sentences):
+    if any(mail.matches(_SETTLED_ELSEWHERE) for mail in reviews):
         return None
     if any(mail.number not in answered and mail.number < answers[-1].number for mail in reviews):
         return None
@@ -247,10 +246,7 @@ def _is_questioned_after(ending: Evidence, number: int, *, asking: bool = True) 
 
 
 def _is_doubted_after(ending: Evidence, number: int) -> bool:
-    """Return whether a person who is heard doubts after that mail.
-
-    A doubt without an answer by a decider does not count.
-    """
+    """Return whether a person whom deciders hear doubts after that mail."""
     return any(
         DOUBTS.finds(sentence) or OPPOSES.finds(sentence)
         for mail in ending.thread.mails[number + 1 :]
@@ -409,16 +405,10 @@ def _is_answered_again(thread: LinkedThread, last: LinkedMail) -> bool:
 def _of_report(ending: Evidence, others: list[LinkedMail], later: list[LinkedMail]) -> Ending | None:
     """Return an ending by a fix or a promised edit, if the reporter asks nothing more."""
     is_report = ending.genre.kind is Genre.REPORT and ending.genre.tier is Tier.SAID
-    if not is_report or (
-        later and any(sentence.asks or DOUBTS.finds(sentence) for sentence in later[-1].sentences)
-    ):
+    if not is_report or (later and (later[-1].asks or later[-1].has(DOUBTS))):
         return None
-    fixed = [
-        sentence
-        for mail in others
-        for sentence in mail.sentences
-        if _FIXED.finds(sentence) and not _is_open(sentence)
-    ]
+    remarks = chain.from_iterable(mail.sentences for mail in others)
+    fixed = [sentence for sentence in remarks if _FIXED.finds(sentence) and not _is_open(sentence)]
     if fixed:
         return Ending(OutcomeKind.ANSWERED, ConsensusBasis.UNKNOWN, "fixed", sure=True, evidence=fixed[-1])
     edited = [
@@ -436,13 +426,12 @@ def of_offered_text(ending: Evidence) -> Ending | None:
     is_end = last.number > 1 and last.person == ending.thread.root.person and len(last.sentences) <= _FEW
     if not is_end or ending.thread.preset is not Preset.IETF or last.asks:
         return None
-    others = [sentence for mail in mails if mail.person != last.person for sentence in mail.sentences]
     words = [
         sentence
         for sentence in last.sentences
         if _CONTENT.finds(sentence) and not _SETBACK.search(sentence.folded)
     ]
-    offered = any(_OFFERS_TEXT.search(sentence.folded) for sentence in others)
+    offered = any(mail.matches(_OFFERS_TEXT) for mail in mails if mail.person != last.person)
     kind = OutcomeKind.REVISED
     if not words and _is_thankful(last) and _says_little_else(last):
         # The thanks are for offered words or for a promised change, and for nothing less.
@@ -471,20 +460,17 @@ def _keeps_subject(thread: LinkedThread) -> bool:
 
 def _is_thankful(mail: LinkedMail) -> bool:
     """Return whether a mail has thanks and names nothing that is still wrong."""
-    return any(map(THANKS.finds, mail.sentences)) and not any(
+    return mail.has(THANKS) and not any(
         sentence.asks or DOUBTS.finds(sentence) or OPEN.finds(sentence) for sentence in mail.sentences
     )
 
 
 def _is_content(mail: LinkedMail) -> bool:
     """Return whether the writer neither reports a failure nor breaks off."""
-    return not _is_to_be_tried(mail) and not any(
-        _FAILED.search(sentence.folded) for sentence in mail.sentences
-    )
+    return not _is_to_be_tried(mail) and not mail.matches(_FAILED)
 
 
 def _is_disputed_after(thread: LinkedThread, last: LinkedMail) -> bool:
-    """Return whether others ask, doubt or deny after the asker's last mail."""
     return any(
         sentence.asks or DOUBTS.finds(sentence) or NEGATION.finds(sentence)
         for mail in thread.mails[last.number + 1 :]
@@ -493,9 +479,7 @@ def _is_disputed_after(thread: LinkedThread, last: LinkedMail) -> bool:
 
 
 def _is_to_be_tried(mail: LinkedMail) -> bool:
-    return any(
-        _YET_TO_TRY.search(sentence.folded) or _CLOSES.search(sentence.folded) for sentence in mail.sentences
-    )
+    return mail.matches(_YET_TO_TRY) or mail.matches(_CLOSES)
 
 
 def _says_little_else(mail: LinkedMail) -> bool:
@@ -534,6 +518,4 @@ def _gives_answer(mail: LinkedMail) -> bool:
     own = [sentence for sentence in mail.sentences if not sentence.asks]
     if sum(len(sentence.text) > 40 for sentence in own) >= 2:  # noqa: PLR2004
         return True
-    return any(map(_INSTRUCTS.finds, own)) and not any(
-        _ELSEWHERE.search(sentence.folded) for sentence in mail.sentences
-    )
+    return any(map(_INSTRUCTS.finds, own)) and not mail.matches(_ELSEWHERE)

@@ -236,10 +236,7 @@ def read_open_call(
 
 
 def _is_running(thread: LinkedThread, proposal: Proposal, ends: date | None) -> bool:
-    """Return whether the people who may end the call did not write after its end.
-
-    A later mail may be the result, in words that are not known.
-    """
+    """Return whether the people who may end the call did not write after its end."""
     sent = proposal.mail.mail.date
     may_end_it = [mail for mail in thread.mails if _may_end(thread, proposal, mail)]
     written = [mail.mail.date for mail in may_end_it if mail.mail.date is not None]
@@ -254,10 +251,7 @@ def _may_end(thread: LinkedThread, proposal: Proposal, mail: LinkedMail) -> bool
 
 
 def find_end(thread: LinkedThread, proposal: Proposal) -> tuple[date | None, str]:
-    """Return the day on which a call ends and the words that name it.
-
-    An Apache vote lasts 72 hours or more.
-    """
+    """Return the day on which a call ends and its words. An Apache vote lasts at least 72 hours."""
     sent = proposal.mail.mail.date
     for sentence in proposal.mail.sentences:
         if not _ENDS.finds(sentence):

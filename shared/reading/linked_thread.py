@@ -18,7 +18,7 @@ from shared.models.values import (
     SourceProfile,
     Tier,
 )
-from shared.reading.cues import TRAILER
+from shared.reading.cues import TRAILER, Cue, Family
 from shared.reading.look_alikes import skeleton
 from shared.reading.mails import MAX_CHARS, OwnSentence, ThreadMail, own_sentences, word_key
 
@@ -57,10 +57,7 @@ def display_name(name: str, address: str) -> str:
 
 
 class People:
-    """The sender of each mail by address, with the addresses that an operator joined to it.
-
-    A name never joins two addresses.
-    """
+    """The sender of each mail: its address and those that an operator joined to it, never a name."""
 
     def __init__(self, mails: Sequence[ThreadMail], profile: SourceProfile) -> None:
         self._profile = profile
@@ -233,6 +230,14 @@ class LinkedMail:
         """All own words without punctuation, to find the origin of a quoted line."""
         return word_key(self.mail.text[:_MAX_SEARCHED])
 
+    def has(self, cue: Cue | Family) -> bool:
+        """Return whether a sentence of the mail has the cue."""
+        return any(map(cue.finds, self.sentences))
+
+    def matches(self, pattern: re.Pattern[str]) -> bool:
+        """Return whether the pattern matches in a sentence of the mail."""
+        return any(pattern.search(sentence.folded) for sentence in self.sentences)
+
     @property
     def asks(self) -> bool:
         return any(sentence.asks for sentence in self.sentences)
@@ -275,14 +280,8 @@ class LinkedThread:
     def _link(self, number: int, mail: ThreadMail, numbers: dict[str, int]) -> LinkedMail:
         wanted = [mail.reply_to, *reversed(mail.references)]
         # With wrong clocks a parent may come later. Cycles are harmless, because `ancestors` is bounded.
-        parent = next(
-            (
-                numbers[message_id]
-                for message_id in wanted
-                if message_id in numbers and numbers[message_id] != number
-            ),
-            None,
-        )
+        found = (numbers[message_id] for message_id in wanted if message_id in numbers)
+        parent = next((other for other in found if other != number), None)
         is_reply = split_subject(mail.subject).is_reply
         return LinkedMail(
             number=number,

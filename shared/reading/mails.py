@@ -281,7 +281,6 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _cut(text: str, start: int) -> int:
-    """Return where a stretch that is too long is cut."""
     limit = start + MAX_SENTENCE
     space = max(text.rfind(" ", start + 1, limit), text.rfind("\n", start + 1, limit))
     return space if space > 0 else limit
@@ -375,17 +374,12 @@ def _by_function_words(sample: str) -> str:
 
 
 def main_language(mails: Sequence[ThreadMail], languages: Sequence[str]) -> str:
-    """Return the language of the first mail, or of most people if that mail shows none.
-
-    A person has one voice, however many mails they send.
-    """
+    """Return the language of the first mail, or of most people if that mail shows none."""
     if languages[0] != UNKNOWN:
         return languages[0]
     spoken: dict[str, Counter[str]] = {}
     for mail, language in zip(mails, languages, strict=True):
         if language != UNKNOWN:
             spoken.setdefault(mail.address.lower(), Counter())[language] += 1
-    counts = Counter(min(own, key=lambda language: (-own[language], language)) for own in spoken.values())
-    return min(
-        counts, key=lambda language: (-counts[language], language != ENGLISH, language), default=ENGLISH
-    )
+    counts = Counter(min(own, key=lambda code: (-own[code], code)) for own in spoken.values())
+    return min(counts, key=lambda code: (-counts[code], code != ENGLISH, code), default=ENGLISH)

@@ -96,11 +96,7 @@ def read_verdict(
     if genre.kind is Genre.PATCH:
         return endings.of_patch(ending)
     found = _of_words(ending)
-    return (
-        found
-        if found.sure and found.basis is not ConsensusBasis.COUNTED
-        else _with_closing_statement(ending, found)
-    )
+    return found if found.sure and found.basis is not ConsensusBasis.COUNTED else _closing(ending, found)
 
 
 def _of_words(ending: endings.Evidence) -> endings.Ending:
@@ -153,20 +149,10 @@ def _of_vote(ending: endings.Evidence) -> endings.Ending:
     return endings.unknown(OutcomeKind.UNRESOLVED, "vote without enough votes")
 
 
-def _with_closing_statement(ending: endings.Evidence, found: endings.Ending) -> endings.Ending:
-    """Show the closing words of a role holder whose direction is unknown.
-
-    Counts do not replace these words, because there is a ruling.
-    """
-    settlements = ending.settlements
-    statements = [
-        *settlements.ruled,
-        *settlements.declined,
-        *settlements.undecided,
-        *settlements.unready,
-        *settlements.chosen,
-        *settlements.decided,
-    ]
+def _closing(ending: endings.Evidence, found: endings.Ending) -> endings.Ending:
+    """Show a role holder's closing words if their direction is unknown, because there is a ruling."""
+    acts = ending.settlements
+    statements = [*acts.ruled, *acts.declined, *acts.undecided, *acts.unready, *acts.chosen, *acts.decided]
     last = max(statements, key=lambda word: word.sentence.mail, default=None)
     if last is None or any(map(_EXTENDS.search, _folded(ending, last))):
         return found
@@ -223,9 +209,7 @@ def _by_ruling(ending: endings.Evidence) -> endings.Ending | None:
                 ending.thread.preset is Preset.IETF
                 and any(_NAMES_A_CALL.search(word.sentence.folded) for word in found.ruled)
             )
-            or any(
-                _IN_ROLE.search(sentence.folded) for sentence in _mail_of(ending, found.ruled[-1]).sentences
-            )
+            or _mail_of(ending, found.ruled[-1]).matches(_IN_ROLE)
         )
         # Declared rough consensus outweighs remarks against it. The mere end of a call does not.
         declared = [word for word in found.ruled if word.act == DECLARED]
@@ -249,7 +233,7 @@ def _by_refusal(ending: endings.Evidence) -> endings.Ending | None:
     found = ending.settlements
     word = found.declined[-1] if found.declined else None
     if word is not None and not found.ruled_after(word) and _is_formal(ending, word):
-        sure = not any(map(GOES_ON.finds, _mail_of(ending, word).sentences))
+        sure = not _mail_of(ending, word).has(GOES_ON)
         return endings.ended_by(OutcomeKind.REJECTED, word, ConsensusBasis.RULED, "turned down", sure=sure)
     for words, rule, goes_on in (
         (found.undecided, "no consensus", GOES_ON.pattern),
@@ -273,7 +257,7 @@ def _by_chair(ending: endings.Evidence) -> endings.Ending | None:
     found = ending.settlements
     if found.chosen and _is_formal(ending, found.chosen[-1]):
         word = found.chosen[-1]
-        sure = not any(map(GOES_ON.finds, _mail_of(ending, word).sentences))
+        sure = not _mail_of(ending, word).has(GOES_ON)
         return endings.ended_by(OutcomeKind.ACCEPTED, word, ConsensusBasis.RULED, "chosen", sure=sure)
     if found.advanced:
         word = found.advanced[-1]
@@ -293,24 +277,20 @@ def _ends_well(ending: endings.Evidence, ruling: EndingWord) -> bool:
         return True
     if _wants_changes(ending, ruling):
         return True
-    return any(
-        HAPPY.search(sentence.folded) or _SUPPORTED.search(sentence.folded) for sentence in mail.sentences
-    )
+    return mail.matches(HAPPY) or mail.matches(_SUPPORTED)
 
 
 def _wants_changes(ending: endings.Evidence, ruling: EndingWord) -> bool:
     """Return whether a last call ends with a new version to come. Adoption takes the text as it is."""
     proposal = ending.proposal
-    if proposal.form is not PropositionForm.CALL or any(
-        _ADOPTION.search(sentence.folded) for sentence in proposal.mail.sentences
-    ):
+    if proposal.form is not PropositionForm.CALL or proposal.mail.matches(_ADOPTION):
         return False
-    return any(map(WANTS_NEW_VERSION.finds, _mail_of(ending, ruling).sentences))
+    return _mail_of(ending, ruling).has(WANTS_NEW_VERSION)
 
 
 def _sends_back(ending: endings.Evidence, ruling: EndingWord) -> bool:
     """Return whether the mail that closes a call says that the text must change or be called again."""
-    return any(map(SENDS_BACK.finds, _mail_of(ending, ruling).sentences))
+    return _mail_of(ending, ruling).has(SENDS_BACK)
 
 
 def _mail_of(ending: endings.Evidence, word: EndingWord) -> LinkedMail:
@@ -361,7 +341,7 @@ def _of_edited(ending: endings.Evidence, edited: EndingWord) -> endings.Ending:
     short = len(ending.thread.mails) <= _SHORT_THREAD
     direct = ending.thread.answered(edited.sentence) in ending.proposal.mails
     kind = OutcomeKind.ACCEPTED if short else OutcomeKind.REVISED
-    wanted = has_proposal(ending.proposal) or any(map(_WANTS.finds, ending.proposal.mail.sentences))
+    wanted = has_proposal(ending.proposal) or ending.proposal.mail.has(_WANTS)
     sure = short and direct and wanted and not _BESIDES.search(edited.sentence.folded)
     sure = sure or (not short and _is_edited_in(ending, edited))
     # A promise in a formal call is no decision.

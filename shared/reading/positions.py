@@ -159,10 +159,7 @@ def _may_propose(thread: LinkedThread, proposal: Proposal, claim: StanceClaim) -
 
 
 def _wavers(thread: LinkedThread, proposal: Proposal, said: list[StanceClaim]) -> bool:
-    """Return whether a supporter has doubts in the same mail, or repeatedly after it.
-
-    The last word settles earlier doubts.
-    """
+    """Return whether a supporter has doubts in the same mail, or repeatedly after it."""
     if said[-1].stance is PositionStance.OPPOSE:
         return False  # doubts are what an objector has
     person, last = said[-1].person, said[-1].sentence.mail
@@ -182,10 +179,7 @@ def _wavers(thread: LinkedThread, proposal: Proposal, said: list[StanceClaim]) -
 
 
 def _has_doubts(thread: LinkedThread, claim: StanceClaim) -> bool:
-    """Return whether the mail has doubts that weaken the stance.
-
-    A stance that opens or closes a mail yields only to the writer's own doubts.
-    """
+    """Return whether the mail has doubts, or only own ones if the stance opens or closes the mail."""
     is_plain = place(thread, claim.sentence) != "inside" or opens_the_answer(thread, claim.sentence)
     is_plain = is_plain and keeps_quotes(thread)
     doubts = OWN_DOUBTS if is_plain else DOUBTS
@@ -229,12 +223,8 @@ def withdrawal_of(thread: LinkedThread, objection: OwnSentence) -> OwnSentence |
     """Return the owner's last sentence that withdraws it, or None."""
     raised = thread.mail_of(objection)
     later = [mail for mail in thread.mails if mail.number > raised.number and mail.person == raised.person]
-    found = [
-        sentence
-        for mail in later
-        for sentence in mail.sentences
-        if withdraws(sentence) or takes_back_a_vote(sentence)
-    ]
+    sentences = [sentence for mail in later for sentence in mail.sentences]
+    found = [sentence for sentence in sentences if withdraws(sentence) or takes_back_a_vote(sentence)]
     return found[-1] if found else None
 
 
@@ -257,7 +247,7 @@ def _is_taken(
     for mail in later:
         if mail.person not in proposal.owners:
             continue
-        if mail.parent == raised.number and any(map(cues.PROMISES.finds, mail.sentences)):
+        if mail.parent == raised.number and mail.has(cues.PROMISES):
             return True
         if mail.number in proposal.mails and mail.version > proposal.mail.version:
             named = len(

@@ -200,14 +200,11 @@ def _may_call(thread: LinkedThread, asking: LinkedMail) -> bool:
     if asking.person == root.person or is_answer(root) or thread.people.role(asking.number) is not None:
         return True
     between = thread.mails[1 : asking.number]
-    return not any(map(PROPOSES.finds, root.sentences)) or not any(
-        SUPPORTS.finds(sentence)
-        or AGREES.finds(sentence)
-        or APPROVES.finds(sentence)
-        or OPPOSES.finds(sentence)
+    return not root.has(PROPOSES) or not any(
+        mail.has(cue)
         for mail in between
         if mail.parent == root.number
-        for sentence in mail.sentences
+        for cue in (SUPPORTS, AGREES, APPROVES, OPPOSES)
     )
 
 
@@ -230,7 +227,7 @@ def _untagged_patch(thread: LinkedThread, candidates: list[LinkedMail]) -> Linke
         diff = next((mail for mail in candidates[:4] if mail.has_diff), None)
         if diff is not None:
             return diff
-    if any(map(PROPOSES.finds, root.sentences)):
+    if root.has(PROPOSES):
         return None
     return next((mail for mail in candidates if mail.has_diff and mail.person != root.person), None)
 

@@ -208,10 +208,7 @@ class _ThreadReader:
         return sorted(sentences, key=lambda sentence: sentence is not self._verdict.evidence)
 
     def _mails_without_objection(self) -> set[int]:
-        """Return the mails without objections: all of a thread that ended well, else mails of support.
-
-        A supporting mail has wishes and no objections.
-        """
+        """Return the mails without objections: all of a thread that ended well, else mails of support."""
         if self._verdict.sure and self._verdict.kind in _ENDED_WELL:
             return {mail.number for mail in self._thread.mails}
         return {sentence.mail for sentence in self._said(PositionStance.SUPPORT)}

@@ -134,7 +134,6 @@ class Settlements:
     """Words of acceptance by a person without a role."""
 
     def ruled_after(self, word: EndingWord) -> bool:
-        """Return whether a role holder ruled in a later mail than that of `word`."""
         return any(ruling.sentence.mail > word.sentence.mail for ruling in self.ruled)
 
     @property
@@ -179,7 +178,6 @@ def _after_a_version(sentence: OwnSentence) -> bool:
 
 
 def _is_only_over(sentence: OwnSentence) -> bool:
-    """Return whether the sentence says only that the call is over."""
     return bool(cues.CLOSES.search(sentence.folded)) and closings.ruling_of(sentence, "") is None
 
 
@@ -230,11 +228,7 @@ class _SettlementReader:
         holder = self._thread.people.role(mail.number)
         if holder is None or holder.role not in DECIDING_ROLES:
             return None
-        return (
-            None
-            if any(cues.IN_PERSON.search(sentence.folded) for sentence in mail.sentences)
-            else holder.role
-        )
+        return None if mail.matches(cues.IN_PERSON) else holder.role
 
     def _record_closing(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> bool:
         """Record the end of a vote or call by its caller or a role holder."""

@@ -160,9 +160,7 @@ class FeatureReader:
         self._promised_to = {
             mail.parent
             for mail in thread.mails
-            if mail.parent is not None
-            and mail.person in proposal.proposers
-            and any(map(cues.PROMISES.finds, mail.sentences))
+            if mail.parent is not None and mail.person in proposal.proposers and mail.has(cues.PROMISES)
         }
         self._of_mail: dict[tuple[int, str], tuple[frozenset[str], _Row]] = {}
 
@@ -302,9 +300,7 @@ class _ThreadWords:
 
 def _approves(mail: LinkedMail) -> bool:
     """Return whether the mail consents somewhere, so that its requests are wishes."""
-    return any(map(APPROVES.finds, mail.sentences)) or any(
-        "-by: " in sentence.folded for sentence in mail.sentences
-    )
+    return mail.has(APPROVES) or any("-by: " in sentence.folded for sentence in mail.sentences)
 
 
 def candidates_of(thread: LinkedThread) -> list[OwnSentence]:
@@ -469,7 +465,6 @@ class SentenceScores:
         return found[_COLUMNS[head]] if found else float("-inf")
 
     def best_of(self, mail: LinkedMail) -> OwnSentence | None:
-        """Return the most important sentence of a mail."""
         scored = (sentence for sentence in mail.sentences if id(sentence) in self._scores)
         best_first = sorted(scored, key=lambda sentence: (-self._scores[id(sentence)][0], sentence.index))
         return next((sentence for sentence in best_first if not is_noise(sentence)), None)

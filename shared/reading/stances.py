@@ -292,10 +292,7 @@ def _is_below_proposing_words(thread: LinkedThread, proposal: Proposal, sentence
 
 
 def _shows_quotes(thread: LinkedThread, sentence: OwnSentence) -> bool:
-    """Return whether the place of a sentence in its mail is known.
-
-    A long answer from an archive that lost its quotes may not open with words about the whole.
-    """
+    """Return whether the mail is short or its archive kept quotes, so that a place in it is known."""
     mail = thread.mail_of(sentence)
     return len(mail.sentences) <= _FEW_SENTENCES or keeps_quotes(thread)
 

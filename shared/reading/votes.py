@@ -149,10 +149,7 @@ def _is_binding(thread: LinkedThread, mail: LinkedMail, sentence: OwnSentence) -
 
 
 def count_votes(ballots: dict[str, Ballot]) -> VoteCount:
-    """Count the votes.
-
-    Addresses with one full name and equal votes are one voter, binding if one of them is.
-    """
+    """Count the votes. Equal votes of addresses with one full name are one, binding if one of them is."""
     votes: dict[tuple[str, int], bool] = {}
     for ballot in ballots.values():
         voter = (ballot.voice or ballot.person, ballot.value)

@@ -289,10 +289,7 @@ class CheckedAnswer:
             rules = any(map(ends.rules, located.sentences))
             has_role = holder is not None and holder.role in DECIDING_ROLES
             tier = Tier.SAID if has_role and rules else Tier.REMARK
-            kept.setdefault(
-                citation.place,
-                Decision(located.mail.mail.address.lower(), citation, tier),
-            )
+            kept.setdefault(citation.place, Decision(located.mail.mail.address.lower(), citation, tier))
         return list(kept.values())
 
     def outcome_evidence(self) -> list[LocatedQuote]:
@@ -303,9 +300,8 @@ class CheckedAnswer:
         if kind is None or not found:
             self._refuse("outcome", "no quote shows it")
             return []
-        if cause := ends.outcome_refusal(
-            kind, found, [position.stance for position in self.positions], self.thread
-        ):
+        sides = [position.stance for position in self.positions]
+        if cause := ends.outcome_refusal(kind, found, sides, self.thread):
             self._refuse("outcome", f"{kind.value}: {cause}")
             return []
         if self.strict and ends.ruling(self.thread, kind, found) is None:
@@ -328,11 +324,14 @@ class CheckedAnswer:
         }
         return sorted(against | self._plain_objectors() | self._remarked())
 
-    def _remarked(self) -> set[str]:
-        """Return the writers of remarks that the rules see as unsettled objections."""
-        content = {
+    @cached_property
+    def _supporters(self) -> set[str]:
+        return {
             self._person(position) for position in self.positions if position.stance is PositionStance.SUPPORT
         }
+
+    def _remarked(self) -> set[str]:
+        """Return the writers of remarks that the rules see as unsettled objections."""
         writers = {mail.mail.message_id: mail.person for mail in self.thread.mails}
         settled = {
             writers[objection.citation.message_id]
@@ -344,7 +343,7 @@ class CheckedAnswer:
             for objection in self.rules.objections
             if objection.fate in {Fate.OUTSTANDING, Fate.UNCLEAR}
         }
-        return remarked - content - settled - self.checker.proposers
+        return remarked - self._supporters - settled - self.checker.proposers
 
     def _plain_objectors(self) -> set[str]:
         """Return who objects outright to the proposal and does not take it back later."""
@@ -357,10 +356,7 @@ class CheckedAnswer:
                     found.add(mail.person)
                 elif mail.person in found and (withdraws(sentence) or ends.rules(sentence)):
                     found.discard(mail.person)
-        content = {
-            self._person(position) for position in self.positions if position.stance is PositionStance.SUPPORT
-        }
-        return found - content
+        return found - self._supporters
 
 
 def _objects_outright(sentence: OwnSentence) -> bool:

@@ -14,9 +14,7 @@ from shared.model_reading.clauses import (
     turns_negation,
     widens,
 )
-from shared.model_reading.clauses import (
-    NO_DEED as SPEECH,
-)
+from shared.model_reading.clauses import NO_DEED as SPEECH
 from shared.model_reading.evidence import LocatedQuote
 from shared.model_reading.polarity import Polarity, judgment, outright, polarity
 from shared.model_reading.words import FUNCTION_WORDS, GENERIC, is_past, stem, stems, words
@@ -260,7 +258,7 @@ def _drops_condition(sentence: SummarySentence) -> bool:
     return on_terms and not _HEDGED.search(sentence.folded)
 
 
-def _states_deed_or_future(sentence: SummarySentence) -> bool:
+def _states_act(sentence: SummarySentence) -> bool:
     """Return whether the sentence states the future, or a deed that the quotes name."""
     cited = stems(sentence.cited)
     return "will " in sentence.folded or any(
@@ -321,10 +319,7 @@ _DENIALS: tuple[tuple[str, Callable[[SummarySentence], bool]], ...] = (
     ("a guess is told as known", _knows_a_guess),
     ("it turns a comparison around", turns_comparison),
     ("what may be is told as certain", _is_too_certain),
-    (
-        "a condition was left out",
-        lambda sentence: _drops_condition(sentence) and _states_deed_or_future(sentence),
-    ),
+    ("a condition was left out", lambda sentence: _drops_condition(sentence) and _states_act(sentence)),
     ("it gives a reason that nothing cited gives", lambda sentence: _reasons_unseen(sentence, 0.0)),
 )
 _DOUBTS: tuple[tuple[str, Callable[[SummarySentence], bool]], ...] = (

@@ -165,7 +165,5 @@ def _is_long_enough(quote: str, covering: tuple[OwnSentence, ...], start: int) -
     if len(quote.split()) >= _MIN_WORDS or (start == covering[0].start and quote.rstrip()[-1:] in ".!?"):
         return True
     bare = word_key(quote) or quote.strip(" .!")
-    whole = " ".join(sentence.text for sentence in covering)
-    return any(
-        bare in {word_key(text), text.strip(" .!")} for text in (whole, *(text.text for text in covering))
-    )
+    texts = [sentence.text for sentence in covering]
+    return any(bare in {word_key(text), text.strip(" .!")} for text in (" ".join(texts), *texts))

@@ -88,7 +88,7 @@ def overstated(sentence: SummarySentence) -> str:
 
 
 def _acts(sentence: SummarySentence) -> Iterator[tuple[str, set[str], list[LocatedQuote]]]:
-    """Yield each clause in which people act, with these people and their quotes."""
+    """Yield each clause that has acting people, with these people and their quotes."""
     for clause in clauses(sentence.text):
         acting = [name for name in sentence.agents if name in clause and is_agent(name, clause)]
         people = set().union(*(sentence.agents[name] for name in acting))
@@ -125,7 +125,6 @@ def _is_said_before(thread: LinkedThread, clause: str, people: set[str], own: Se
 
 
 def _turns_back_later(thread: LinkedThread, people: set[str], own: Sequence[LocatedQuote]) -> bool:
-    """Return whether the person takes something back in a later mail."""
     last = max(quote.mail.number for quote in own)
     later = (mail for mail in islice(thread.mails, last + 1, None) if mail.person in people)
     return any(_TURNS_BACK.search(sentence.folded) for mail in later for sentence in quotable(mail))

@@ -73,7 +73,7 @@ class CheckedAnswer:
         found: dict[tuple[str, int], SentenceCitation] = {}
         for located in self._located(quotes, claim):
             citation = located.citation()
-            found.setdefault((citation.message_id, citation.start), citation)
+            found.setdefault(citation.place, citation)
         return list(found.values())
 
     def _located(self, quotes: Sequence[ClaimedQuote], claim: str) -> list[LocatedQuote]:
@@ -91,7 +91,7 @@ class CheckedAnswer:
 
     @cached_property
     def sure_positions(self) -> dict[str, Position]:
-        """The positions of which the rules are sure, by person."""
+        """The sure positions of the rules, by person."""
         return {
             self._person(position): position
             for position in self.rules.positions
@@ -274,7 +274,7 @@ class CheckedAnswer:
     def decisions(self) -> list[Decision]:
         """Return the sure decisions of the rules, and the model's with a tier by role and wording."""
         kept = {
-            (decision.citation.message_id, decision.citation.start): decision
+            decision.citation.place: decision
             for decision in self.rules.decisions
             if decision.tier is Tier.SAID
         }
@@ -289,10 +289,7 @@ class CheckedAnswer:
             rules = any(map(ends.rules, located.sentences))
             has_role = holder is not None and holder.role in DECIDING_ROLES
             tier = Tier.SAID if has_role and rules else Tier.REMARK
-            kept.setdefault(
-                (citation.message_id, citation.start),
-                Decision(located.mail.mail.address.lower(), citation, tier),
-            )
+            kept.setdefault(citation.place, Decision(located.mail.mail.address.lower(), citation, tier))
         return list(kept.values())
 
     def outcome_evidence(self) -> list[LocatedQuote]:
@@ -303,9 +300,8 @@ class CheckedAnswer:
         if kind is None or not found:
             self._refuse("outcome", "no quote shows it")
             return []
-        if cause := ends.outcome_refusal(
-            kind, found, [position.stance for position in self.positions], self.thread
-        ):
+        sides = [position.stance for position in self.positions]
+        if cause := ends.outcome_refusal(kind, found, sides, self.thread):
             self._refuse("outcome", f"{kind.value}: {cause}")
             return []
         if self.strict and ends.ruling(self.thread, kind, found) is None:
@@ -328,11 +324,14 @@ class CheckedAnswer:
         }
         return sorted(against | self._plain_objectors() | self._remarked())
 
-    def _remarked(self) -> set[str]:
-        """Return the writers of remarks that the rules see as unsettled objections."""
-        content = {
+    @cached_property
+    def _supporters(self) -> set[str]:
+        return {
             self._person(position) for position in self.positions if position.stance is PositionStance.SUPPORT
         }
+
+    def _remarked(self) -> set[str]:
+        """Return the writers of remarks that the rules see as unsettled objections."""
         writers = {mail.mail.message_id: mail.person for mail in self.thread.mails}
         settled = {
             writers[objection.citation.message_id]
@@ -344,7 +343,7 @@ class CheckedAnswer:
             for objection in self.rules.objections
             if objection.fate in {Fate.OUTSTANDING, Fate.UNCLEAR}
         }
-        return remarked - content - settled - self.checker.proposers
+        return remarked - self._supporters - settled - self.checker.proposers
 
     def _plain_objectors(self) -> set[str]:
         """Return who objects outright to the proposal and does not take it back later."""
@@ -357,10 +356,7 @@ class CheckedAnswer:
                     found.add(mail.person)
                 elif mail.person in found and (withdraws(sentence) or ends.rules(sentence)):
                     found.discard(mail.person)
-        content = {
-            self._person(position) for position in self.positions if position.stance is PositionStance.SUPPORT
-        }
-        return found - content
+        return found - self._supporters
 
 
 def _objects_outright(sentence: OwnSentence) -> bool:

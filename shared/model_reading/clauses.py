@@ -131,17 +131,15 @@ def turns_negation(sentence: SummarySentence) -> bool:
     statements = [
         quoted for quoted in sentence.quoted if not quoted.endswith("?") or sentence.folded.endswith("?")
     ]
-    quoted_parts = [
+    denials = [
         (governed(part), part) for statement in statements for part in _PART.split(statement) if part.strip()
     ]
-    quoted_parts = [(denied, part) for denied, part in quoted_parts if denied]
+    denials = [(denied, part) for denied, part in denials if denied]
     for part in _PART.split(sentence.folded):
         mine = governed(part)
-        if not mine or not quoted_parts:
+        if not mine or not denials:
             continue
-        best, quoted_part = max(
-            quoted_parts, key=lambda pair: (len(pair[0].keys() & mine.keys()), -len(pair[0]))
-        )
+        best, quoted_part = max(denials, key=lambda pair: (len(pair[0].keys() & mine.keys()), -len(pair[0])))
         shared = best.keys() & mine.keys()
         is_same = len(shared) * 2 >= min(len(best), len(mine)) and len(shared) > 0
         turned = [word for word in shared if best[word] is not mine[word]]

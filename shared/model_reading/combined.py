@@ -177,9 +177,9 @@ class _Combining:
         return clipped(f"{KINDS[kind]}: {subject_words(self._subject)}{by}", limit) + label
 
     def _objections(self) -> list[Objection]:
-        """Return the model's objections and those of people of whose opposition the rules are sure."""
+        """Return the model's objections and those of people whose opposition is sure by the rules."""
         found = self._checked.objections
-        known = {(objection.citation.message_id, objection.citation.start) for objection in found}
+        known = {objection.citation.place for objection in found}
         objecting_ids = {
             position.citation.message_id
             for position in self._rules.positions
@@ -188,19 +188,18 @@ class _Combining:
         omitted = [
             objection
             for objection in self._rules.objections
-            if objection.citation.message_id in objecting_ids
-            and (objection.citation.message_id, objection.citation.start) not in known
+            if objection.citation.message_id in objecting_ids and objection.citation.place not in known
         ]
         return [*found, *omitted]
 
     def _key_points(self, objections: Sequence[Objection]) -> list[SentenceCitation]:
         """Return the model's key points and every objection of the rules that the model left out."""
         found = self._checked.citations(self._answer.key_points, "key point")[:_MAX_POINTS]
-        known = {(objection.citation.message_id, objection.citation.start) for objection in objections}
+        known = {objection.citation.place for objection in objections}
         omitted = [
             objection.citation
             for objection in self._rules.objections
-            if (objection.citation.message_id, objection.citation.start) not in known
+            if objection.citation.place not in known
         ]
         points = [*(found or self._rules.key_points), *omitted]
         return list({(point.message_id, point.start): point for point in points}.values())

@@ -65,7 +65,7 @@ def ruling(thread: LinkedThread, kind: OutcomeKind, quotes: Sequence[LocatedQuot
 
 
 def _speaks_in_person(quote: LocatedQuote) -> bool:
-    return any(cues.IN_PERSON.search(sentence.folded) for sentence in quote.mail.sentences)
+    return quote.mail.matches(cues.IN_PERSON)
 
 
 def rules(sentence: OwnSentence, kind: OutcomeKind | None = None) -> bool:

@@ -14,9 +14,7 @@ from shared.model_reading.clauses import (
     turns_negation,
     widens,
 )
-from shared.model_reading.clauses import (
-    NO_DEED as SPEECH,
-)
+from shared.model_reading.clauses import NO_DEED as SPEECH
 from shared.model_reading.evidence import LocatedQuote
 from shared.model_reading.polarity import Polarity, judgment, outright, polarity
 from shared.model_reading.words import FUNCTION_WORDS, GENERIC, is_past, stem, stems, words
@@ -45,12 +43,11 @@ _OPENS = re.compile(
 _TURN = {Polarity.FOR: Polarity.AGAINST, Polarity.AGAINST: Polarity.FOR}
 _GROUP = r"(?:group|list|working group|wg|community|team|they|chairs?|participants|maintainers)"
 _DECIDES = re.compile(
-    rf"\b(?:(?:it|this) (?:was|is|has been) (?:decided|agreed|accepted|rejected|adopted|resolved)|"
+    r"\b(?:(?:it|this) (?:was|is|has been) (?:decided|agreed|accepted|rejected|adopted|resolved)|"
     rf"decision (?:was|is)|{_GROUP} (?:has |have )?(?:agreed|decided|adopted|accepted|rejected|approved|"
-    rf"picked|chose)|"
-    r"(?:was|were|is|are|been) (?:agreed|decided|adopted|accepted|rejected|approved|turned down|picked|"
-    r"passed|merged|released|committed|closed)|(?:decided|decides) (?:to|that|on|against)|(?:rejected|"
-    r"approved|adopted|rejects|approves|adopts)\b)"
+    r"picked|chose)|(?:was|were|is|are|been) (?:agreed|decided|adopted|accepted|rejected|approved|"
+    r"turned down|picked|passed|merged|released|committed|closed)|(?:decided|decides) (?:to|that|on|against)|"
+    r"(?:rejected|approved|adopted|rejects|approves|adopts)\b)"
 )
 _DECIDED = re.compile(
     r"\b(?:decided|agreed|adopted|accepted|approved|rejected|cancel\w*|concludes?|passed)\b"
@@ -136,7 +133,6 @@ def _claimed_stances(sentence: SummarySentence) -> Iterator[tuple[Polarity, str,
 
 
 def _side_in(folded: str) -> Polarity:
-    """Return the side that a clause gives a person."""
     ways = set()
     for towards, pattern in _TAKES.items():
         for match in pattern.finditer(folded):
@@ -262,7 +258,7 @@ def _drops_condition(sentence: SummarySentence) -> bool:
     return on_terms and not _HEDGED.search(sentence.folded)
 
 
-def _states_deed_or_future(sentence: SummarySentence) -> bool:
+def _states_act(sentence: SummarySentence) -> bool:
     """Return whether the sentence states the future, or a deed that the quotes name."""
     cited = stems(sentence.cited)
     return "will " in sentence.folded or any(
@@ -323,10 +319,7 @@ _DENIALS: tuple[tuple[str, Callable[[SummarySentence], bool]], ...] = (
     ("a guess is told as known", _knows_a_guess),
     ("it turns a comparison around", turns_comparison),
     ("what may be is told as certain", _is_too_certain),
-    (
-        "a condition was left out",
-        lambda sentence: _drops_condition(sentence) and _states_deed_or_future(sentence),
-    ),
+    ("a condition was left out", lambda sentence: _drops_condition(sentence) and _states_act(sentence)),
     ("it gives a reason that nothing cited gives", lambda sentence: _reasons_unseen(sentence, 0.0)),
 )
 _DOUBTS: tuple[tuple[str, Callable[[SummarySentence], bool]], ...] = (

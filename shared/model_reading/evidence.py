@@ -114,7 +114,6 @@ def _places(quote: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_whole(text: str, start: int, end: int) -> bool:
-    """Return whether no word is cut at either end."""
     cut_before = start > 0 and text[start - 1].isalnum() and text[start].isalnum()
     cut_after = end < len(text) and text[end].isalnum() and text[end - 1].isalnum()
     return not cut_before and not cut_after
@@ -127,10 +126,7 @@ def _in_text(flat: _Flat, place: int) -> int:
 
 
 def locate(thread: LinkedThread, quote: ClaimedQuote) -> LocatedQuote | None:
-    """Return the located quote, or None if the words are not the sender's own.
-
-    Quotes, signatures, diffs and other people's mails are not among the own sentences.
-    """
+    """Return the located quote, or None if the words are not in the sender's own sentences."""
     if not 1 <= quote.mail <= len(thread.mails):
         return None
     mail = thread.mails[quote.mail - 1]
@@ -169,7 +165,5 @@ def _is_long_enough(quote: str, covering: tuple[OwnSentence, ...], start: int) -
     if len(quote.split()) >= _MIN_WORDS or (start == covering[0].start and quote.rstrip()[-1:] in ".!?"):
         return True
     bare = word_key(quote) or quote.strip(" .!")
-    whole = " ".join(sentence.text for sentence in covering)
-    return any(
-        bare in {word_key(text), text.strip(" .!")} for text in (whole, *(text.text for text in covering))
-    )
+    texts = [sentence.text for sentence in covering]
+    return any(bare in {word_key(text), text.strip(" .!")} for text in (" ".join(texts), *texts))

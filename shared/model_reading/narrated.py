@@ -153,7 +153,7 @@ class _SentenceCheck:
 
     @cached_property
     def _near(self) -> str:
-        """What a reader sees at the citation: nearby words, writers, dates and what is answered."""
+        """The view of a reader at the citation: nearby words, writers, dates and what is answered."""
         # Words below a quote answer the quote, not the thread's subject.
         is_below = all(quote.sentences[0].block >= 0 for quote in self._found)
         parts = [self._cited] if is_below else [self._cited, self._subject]
@@ -217,15 +217,13 @@ class _SentenceCheck:
     @cached_property
     def _uncited_person(self) -> str:
         """The person who acts in a clause although no quote is by them or names them."""
-        leaders_of_clauses = []
+        leading = []
         for clause in clauses(self._text):
             acting = [name for name in self._agents if name in clause and is_agent(name, clause)]
             if acting:
-                leaders_of_clauses.append(min(acting, key=clause.index))
+                leading.append(min(acting, key=clause.index))
         # A sentence that names only one person is about that person.
-        leaders = leaders_of_clauses or (
-            list(self._named) if len(self._named) == 1 and not self._agents else []
-        )
+        leaders = leading or (list(self._named) if len(self._named) == 1 and not self._agents else [])
         return next((name for name in leaders if not self._is_shown(name, self._cited)), "")
 
     def _unshown_people(self) -> bool:
@@ -236,24 +234,22 @@ class _SentenceCheck:
         if self._named[name] & {quote.mail.person for quote in self._found}:
             return True
         own = [part for part in word_key(name).split() if len(part) >= _LEAST_NAME]
-        # A first name that other people share identifies nobody.
+        # A first name that other people share identifies no person.
         others = [other for other, persons in self._people.items() if not persons & self._named[name]]
         shared = {part for other in others for part in word_key(other).split()}
         parts = [part for part in own if part not in shared] or [word_key(name)]
         return any(f" {part} " in f" {word_key(text)} " for part in parts)
 
     def _untrue_role(self) -> bool:
-        named_roles = set(re.findall(_ROLE, fold(self._text)))
-        # If the sentence names nobody, any mention of the role in the thread is enough.
+        named = set(re.findall(_ROLE, fold(self._text)))
+        # If the sentence names no person, any mention of the role in the thread is enough.
         known = stems(f"{self._cited} {self._subject}" if self._named else self._everything)
         people = {quote.mail.person for quote in self._found}.union(*self._named.values())
         roles = [
             self._thread.people.role(mail.number) for mail in self._thread.mails if mail.person in people
         ]
-        held_roles = " ".join(role.role for role in roles if role is not None)
-        return any(
-            stem(role.split()[-1]) not in known and role.rstrip("s") not in held_roles for role in named_roles
-        )
+        held = " ".join(role.role for role in roles if role is not None)
+        return any(stem(role.split()[-1]) not in known and role.rstrip("s") not in held for role in named)
 
     def _names_holder(self) -> bool:
         """Return whether an untrue role is next to a name: "as chair", "the maintainer, Ann"."""
@@ -265,10 +261,8 @@ class _SentenceCheck:
     def _content_words(self) -> set[str]:
         """The stems of the sentence's content words."""
         names = {part for name in self._named for part in word_key(name).split()}
-        stems_found = {
-            stem(word) for word in words(self._nameless) if word not in names and not word.isdigit()
-        }
-        return {word for word in stems_found if len(word) > 1} - GENERIC
+        roots = {stem(word) for word in words(self._nameless) if word not in names and not word.isdigit()}
+        return {word for word in roots if len(word) > 1} - GENERIC
 
     @cached_property
     def _coverage(self) -> float:

@@ -102,7 +102,7 @@ def mail_header(thread: LinkedThread, mail: LinkedMail) -> dict[str, Any]:
 
 
 def person_number(thread: LinkedThread, mail: LinkedMail) -> int:
-    """Return the person's number, in the order in which people first write."""
+    """Return the person's number, by the order of people's first mails."""
     first = dict.fromkeys(other.person for other in thread.mails)
     return list(first).index(mail.person) + 1
 

@@ -130,7 +130,6 @@ def speaks_to_reader(text: str) -> bool:
 
 
 def _is_spelled_apart(text: str) -> bool:
-    """Return whether orders are spelled letter by letter."""
     return any(_ORDERED.search(re.sub(r"[ ._*-]", "", match[0])) for match in _SPACED.finditer(text))
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from shared.reading.linked_thread import LinkedMail
 from shared.reading.mails import OwnSentence, own_sentences
@@ -32,15 +33,7 @@ def _notes(mail: LinkedMail) -> list[OwnSentence]:
     offset, notes = cut.end(), text[cut.end() : stop.start() if stop else len(text)]
     known = {sentence.start for sentence in mail.sentences}
     return [
-        OwnSentence(
-            mail.number,
-            sentence.index,
-            sentence.start + offset,
-            sentence.end + offset,
-            sentence.text,
-            -1,
-            sentence.opens_paragraph,
-        )
+        replace(sentence, start=sentence.start + offset, end=sentence.end + offset)
         for sentence in own_sentences(notes, (), mail.number)
         if sentence.start + offset not in known
     ]

@@ -138,7 +138,6 @@ def outright(text: str) -> Polarity:
 
 
 def judgment(text: str) -> Polarity:
-    """Return which way the adjectives of judgment point, whatever stance is named."""
     folded = _plain(text)
     return _one_of(folded, [entry for entry in _found(folded) if entry[2] is _JUDGING])
 

@@ -89,10 +89,7 @@ class PositionChecker:
         supports = claimed.stance is PositionStance.SUPPORT
         causes: tuple[tuple[str, bool], ...] = (
             (f"the words say the opposite of {claimed.stance.value}", _says_opposite(located, claimed)),
-            (
-                "the words grant a point, and go on against it",
-                supports and any(map(_grants, sentences)),
-            ),
+            ("the words grant a point, and go on against it", supports and any(map(_grants, sentences))),
             ("the words report what others think", all(map(_is_report, sentences))),
             ("what turns the words was cut off", bool(_TURNS.search(fold(located.left_off)))),
             ("the words only ask", all(map(_only_asks, sentences))),

@@ -68,12 +68,10 @@ def stems(text: str) -> set[str]:
     return {stem(word) for word in words(text)}
 
 
-def has_root_in(word: str, stems_there: set[str]) -> bool:
+def has_root_in(word: str, known: set[str]) -> bool:
     """Return whether the set has a stem or another word with the same root."""
     root = word[:_LEAST_ROOT]
-    return word in stems_there or (
-        len(root) == _LEAST_ROOT and any(other.startswith(root) for other in stems_there)
-    )
+    return word in known or (len(root) == _LEAST_ROOT and any(other.startswith(root) for other in known))
 
 
 def numbers(text: str) -> Iterator[str]:
@@ -127,7 +125,6 @@ def changes_number(stated: str, cited: str) -> bool:
 
 
 def _neighbors(text: str) -> dict[str, set[str]]:
-    """Return the words directly before and after each number."""
     found: dict[str, set[str]] = {}
     for match in re.finditer(r"(?:([a-z]+)[ -])?(?<![\w.])(\d+)(?![\w.]\w)(?:[ -]([a-z]+))?", fold(text)):
         around = found.setdefault(match[2], set())

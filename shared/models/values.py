@@ -101,6 +101,10 @@ class SentenceCitation:
     end: int
     quote: str
 
+    @property
+    def place(self) -> tuple[str, int]:
+        return self.message_id, self.start
+
 
 @dataclass(frozen=True, slots=True)
 class LatestRemark:

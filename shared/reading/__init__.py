@@ -1,4 +1,4 @@
-"""What came of a thread: what was put to the group, who stands where, and how it ended.
+"""Reads what came of a thread: its proposal, who stands where, and how it ended.
 
-`reader.read_thread` is the entry. It takes `mails.ThreadMail` and gives a `ThreadReading`.
+`reader.read_thread` is the entry point. It takes `mails.ThreadMail` objects and returns a `ThreadReading`.
 """

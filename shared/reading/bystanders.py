@@ -1,7 +1,7 @@
-"""People who take no side: what they write does not unsay how a thread ended.
+"""Finds people who take no side, so that their mails do not change how a thread ended.
 
-Anybody can send an empty mail, a question or another proposal. A thread that ends by the words of those who
-take part ends so whoever else writes in it.
+Anybody can send an empty mail, a question or another proposal. A thread that ends by the words of its
+participants ends so, whoever else writes in it.
 """
 
 from collections.abc import Iterable
@@ -18,10 +18,10 @@ from shared.reading.votes import is_legend
 
 
 def bystanders(
-    thread: LinkedThread, put: Proposal, claims: Iterable[StanceClaim], objected: Iterable[OwnSentence]
+    thread: LinkedThread, proposal: Proposal, claims: Iterable[StanceClaim], objected: Iterable[OwnSentence]
 ) -> set[str]:
-    """Everybody who opened nothing, put nothing, has no role, takes no side, and has no doubts."""
-    taking_part = {thread.root.person, *put.owners}
+    """Return the people who opened and proposed nothing, and have no role, side or doubt."""
+    taking_part = {thread.root.person, *proposal.owners}
     taking_part |= {mail.person for mail in thread.mails if thread.people.role(mail.number) is not None}
     taking_part |= {claim.person for claim in claims}
     taking_part |= {thread.mail_of(sentence).person for sentence in objected if NEGATION.finds(sentence)}
@@ -34,9 +34,9 @@ def _doubts(sentence: OwnSentence) -> bool:
 
 
 def with_outcome_of(core: ThreadReading, whole: ThreadReading) -> ThreadReading:
-    """The reading of the whole thread, with the outcome that it has without its bystanders.
+    """Return the reading of the whole thread with the outcome that it has without bystanders.
 
-    Only an outcome that somebody with authority states, or that is counted, stands without them.
+    Only an outcome that is counted, or that an authority states, holds without them.
     """
     outcome = core.outcome
     is_said = outcome.tier is Tier.SAID and outcome.basis is not ConsensusBasis.UNKNOWN

@@ -1,8 +1,7 @@
-"""Sentences that say where their writer stands. Each rule is a place and a wording that meet.
+"""Finds the sentences that state where their writer stands, by place and wording.
 
-The same words are a position or not depending on what they answer. So a sentence is asked, in this order:
-does it answer the mail that puts the proposition; does it say a stance; does anything in it or near it take
-that back.
+The same words may be a position or not, depending on what they answer. The reader checks whether a sentence
+answers the proposal, whether it states a stance, and whether anything in it or near it takes the stance back.
 """
 
 import re
@@ -38,16 +37,16 @@ SAID_RULES = {
 
     ), 0.9),
 }  # fmt: skip
-"""Rules whose claims are said, with the confidence to show: .9 is the bound, more where more was measured
-right (docs/reading.md has the counts). A claim by any other rule is a remark."""
+"""Rules whose claims are stated, with their confidence: 0.9, or more if more was measured right
+(docs/reading.md has the counts). A claim by any other rule is a remark."""
 ACTS = frozenset({"acceptance", "trailer", "vote"})
-"""Rules by which somebody acts: an act outweighs remarks before it."""
+"""Rules by which a person acts. An act outweighs earlier remarks."""
 
 
 _SUPPORT, _OPPOSE = PositionStance.SUPPORT, PositionStance.OPPOSE
 _SHORT = 160
 _LONGEST_YES = 60
-_TELLING, _NEAR_WORDS = 3, 3
+_MIN_CONTENT_LETTERS, _NEAR_WORDS = 3, 3
 _COMMON_WORDS = (
     "and the that this for with not but are was has have had its our your you they them some any "
     "all just also now too very think idea good great plan proposal would could should getting "
@@ -76,16 +75,16 @@ _STANCES = cues.Family(
     *(stance_cues.SPEAKS_AGAINST, stance_cues.ACKS, stance_cues.KEEPS, stance_cues.READY),
     *(*stance_cues.SUPPORTS.cues, *stance_cues.APPROVES.cues),
 )
-"""All wordings of a stance. What triggers none of them needs no second look."""
+"""All wordings of a stance. A sentence that triggers none needs no second look."""
 _ASKED = frozenset({PropositionForm.CALL, PropositionForm.VOTE})
 _IN_A_CALL = {(True, True): (_SUPPORT, "words in a call"), (False, True): (_OPPOSE, "objection in a call")}
-"""The claim of an answer to a call, by whether it is for it and of it."""
+"""The claim of an answer to a call, by whether it is for the call and about it."""
 _PRAISE = frozenset({"approval", "agreement", "exclamation"})
 
 
 @dataclass(slots=True)
 class StanceClaim:
-    """One sentence that says where its writer stands, and the rule by which it does."""
+    """One sentence that states where its writer stands, and the rule that found it."""
 
     sentence: OwnSentence
     person: str
@@ -94,30 +93,32 @@ class StanceClaim:
     answers: int | None
     binding: bool | None = None
     before: "StanceClaim | None" = None
-    """Of a vote that was changed: the last one of another value."""
+    """The voter's last vote of another value, if the vote was changed."""
 
 
-def read_claims(thread: LinkedThread, put: Proposal, ballots: dict[str, Ballot]) -> list[StanceClaim]:
-    """Every claim that a sentence makes when read on its own in its place."""
+def read_claims(thread: LinkedThread, proposal: Proposal, ballots: dict[str, Ballot]) -> list[StanceClaim]:
+    """Return every claim that a sentence makes when it is read alone in its place."""
     claims = [
-        _vote_claim(thread, one) for one in ballots.values() if one.value and one.person not in put.proposers
+        _vote_claim(thread, ballot)
+        for ballot in ballots.values()
+        if ballot.value and ballot.person not in proposal.proposers
     ]
-    reader = _ClaimReader(thread, put)
+    reader = _ClaimReader(thread, proposal)
     for mail in thread.mails:
-        if mail.person == put.person or mail.person in ballots or mail.is_machine:
+        if mail.person == proposal.person or mail.person in ballots or mail.is_machine:
             continue
         for sentence in mail.sentences:
             claim = reader.claim(sentence, mail)
-            # Who brings another version may still act on this one ("Will queue"), but not praise it.
-            if claim is not None and (claim.rule in ACTS or not _praises_own(claim, put)):
+            # A person who brings another version may accept this one ("Will queue"), but not praise it.
+            if claim is not None and (claim.rule in ACTS or not _praises_own(claim, proposal)):
                 claims.append(claim)
     return claims
 
 
-def _praises_own(claim: StanceClaim, put: Proposal) -> bool:
-    if claim.person in put.proposers:
+def _praises_own(claim: StanceClaim, proposal: Proposal) -> bool:
+    if claim.person in proposal.proposers:
         return True
-    return claim.person in put.namesakes and claim.stance is not _OPPOSE
+    return claim.person in proposal.namesakes and claim.stance is not _OPPOSE
 
 
 def _vote_claim(thread: LinkedThread, ballot: Ballot) -> StanceClaim:
@@ -151,22 +152,23 @@ def _announces(mail: LinkedMail) -> bool:
 
 
 class _ClaimReader:
-    def __init__(self, thread: LinkedThread, put: Proposal) -> None:
+    def __init__(self, thread: LinkedThread, proposal: Proposal) -> None:
         self.thread = thread
-        self.put = put
+        self.proposal = proposal
+        self.form = proposal.form
         self.by_mail: dict[int, list[StanceClaim]] = defaultdict(list)
-        words = put.words.folded if put.words else ""
-        self.matter = f"{split_subject(put.mail.mail.subject).text.lower()} {words}"
-        """In which words it is put: the subject's and those of the sentence that puts it best."""
-        self.announces = _announces(put.mail)
-        self.call = matter_of(put) if put.form in _ASKED else ""
-        """The words of a formal call, which answers are held against."""
-        self.decidable = has_proposal(put) or (not self.announces and proposes_something(put))
-        # A patch that comes up under a status mail or a notice is put to nobody there.
+        words = proposal.words.folded if proposal.words else ""
+        self.matter = f"{split_subject(proposal.mail.mail.subject).text.lower()} {words}"
+        """The words of the proposal: its subject and its best sentence."""
+        self.announces = _announces(proposal.mail)
+        self.call = matter_of(proposal) if proposal.form in _ASKED else ""
+        """The text of a formal call, which answers are compared with."""
+        self.decidable = has_proposal(proposal) or (not self.announces and proposes_something(proposal))
+        # A patch that comes up under a status mail or a notice is not proposed to the group.
         self.is_aside = (
-            put.mail is not thread.root
-            and not put.mail.is_patch
-            and put.form not in _ASKED
+            proposal.mail is not thread.root
+            and not proposal.mail.is_patch
+            and proposal.form not in _ASKED
             and _announces(thread.root)
         )
 
@@ -185,7 +187,7 @@ class _ClaimReader:
             return None
         if trailer := cues.TRAILER.match(sentence.text):
             return self._trailer(trailer, mail)
-        towards = stances.relation(self.thread, self.put, sentence)
+        towards = stances.relation(self.thread, self.proposal, sentence)
         named = self._named_in_call(sentence, towards)
         if named is not None:
             return _IN_A_CALL.get(named)
@@ -194,7 +196,7 @@ class _ClaimReader:
         return self._in_any_thread(sentence, mail, towards)
 
     def _named_in_call(self, sentence: OwnSentence, towards: str) -> tuple[bool, bool] | None:
-        """Whether an answer to a formal call is for it, and whether it is of the call at all."""
+        """Return whether an answer to a formal call is for it, and whether it is about the call."""
         named = call_answers.stance_in_call(sentence, self.call) if self.call else None
         if named is None or (named[1] is Of.ITSELF and not self._is_to_the_call(sentence, towards)):
             return None
@@ -205,7 +207,7 @@ class _ClaimReader:
     ) -> tuple[PositionStance, str] | None:
         if self._objects_to_the_words(sentence, towards):
             return _OPPOSE, "objection to what is put"
-        is_change = self.put.form is not PropositionForm.PATCH and stances.UNDOES.search(self.matter)
+        is_change = self.form is not PropositionForm.PATCH and stances.UNDOES.search(self.matter)
         if is_change and stance_cues.KEEPS.finds(sentence):
             return self._keeping(sentence, towards)
         return (
@@ -217,37 +219,41 @@ class _ClaimReader:
         )
 
     def _is_to_the_call(self, sentence: OwnSentence, towards: str) -> bool:
-        """A stance that names nothing answers the call unless it stands below other words, or may do so."""
-        if towards == "put" or (sentence.block < 0 and towards == "unknown"):
+        """Return whether a stance without an object answers the call."""
+        if towards == "proposal" or (sentence.block < 0 and towards == "unknown"):
             return True
         answered = self.thread.answered(sentence)
         if sentence.block >= 0 or answered is None or not stances.keeps_quotes(self.thread):
             return False
-        return not any(map(cues.PROPOSES.finds, self.thread.mails[answered].sentences))
+        return not self.thread.mails[answered].has(cues.PROPOSES)
 
     def _ack(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
-        """A trailer in words, by one who has nothing against it in the same mail."""
-        found = stance_cues.ACKS.search(sentence) if self.put.form is PropositionForm.PATCH else None
-        if found is None or towards not in {"put", "author"} or stances.ACK_LATER.search(sentence.folded):
+        """Return support from an acknowledgment in words, in a mail without objections or doubts."""
+        found = stance_cues.ACKS.search(sentence) if self.form is PropositionForm.PATCH else None
+        if (
+            found is None
+            or towards not in {"proposal", "author"}
+            or stances.ACK_LATER.search(sentence.folded)
+        ):
             return None
         holds = stances.takes_nothing_back(self.thread, sentence, found) and stances.is_of_it(
-            self.thread, self.put, sentence
+            self.thread, self.proposal, sentence
         )
         others = self.thread.mail_of(sentence).sentences
-        doubted = any(stance_cues.OPPOSES.finds(one) or stance_cues.DOUBTS.finds(one) for one in others)
+        doubted = any(stance_cues.OPPOSES.finds(other) or stance_cues.DOUBTS.finds(other) for other in others)
         return (_SUPPORT, "ack") if holds and not doubted and not self._is_of_one_patch(sentence) else None
 
     def _promise(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
-        does = towards == "put" and _WILL_DO.finds(sentence) and self._does_as_asked(sentence)
+        does = towards == "proposal" and _WILL_DO.finds(sentence) and self._does_as_asked(sentence)
         return (_SUPPORT, "will do") if does else None
 
     def _plain_answer(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
-        """A yes or no, and little else, to a question that proposes, or to a call."""
-        if towards != "put" or self.put.form is PropositionForm.PATCH or not self._is_asked(sentence):
+        """Return a stance from a bare yes or no to a proposing question or a call."""
+        if towards != "proposal" or self.form is PropositionForm.PATCH or not self._is_asked(sentence):
             return None
         following = self.thread.following(sentence)
         refuses = stance_cues.REFUSES.finds(sentence) or (
-            self.put.form in _ASKED and stance_cues.NAYS.finds(sentence)
+            self.form in _ASKED and stance_cues.NAYS.finds(sentence)
         )
         if not (refuses or stance_cues.ASSENTS.finds(sentence)):
             return None
@@ -258,28 +264,28 @@ class _ClaimReader:
         return (_OPPOSE if refuses else _SUPPORT), "plain answer"
 
     def _is_asked(self, sentence: OwnSentence) -> bool:
-        """It answers a question that proposes; in a call it is the first of few words in answer to that."""
-        if self.put.form not in _ASKED:
-            return stances.answers_a_question_put(self.thread, sentence)
+        """Return whether the sentence answers a proposing question, or opens a short answer to a call."""
+        if self.form not in _ASKED:
+            return stances.answers_a_proposing_question(self.thread, sentence)
         return (
             sentence.index == 0
             and stances.place(self.thread, sentence) == "whole"
-            and stances.answers_the_proposal(self.thread, self.put, sentence)
+            and stances.answers_the_proposal(self.thread, self.proposal, sentence)
         )
 
     @cached_property
     def _asks_who_objects(self) -> bool:
-        return any(map(stance_cues.ASKS_WHO_OBJECTS.finds, self.put.mail.sentences))
+        return self.proposal.mail.has(stance_cues.ASKS_WHO_OBJECTS)
 
     def _is_about_something(self, sentence: OwnSentence) -> bool:
         if self.is_aside:
             return False
         if self.decidable:
             return True
-        # In a status mail or a release notice nothing is put, whatever is said of what it lists.
+        # A status mail or a release notice proposes nothing, whatever people say about its items.
         if self.announces:
             return False
-        return stances.shows_that_something_is_put(sentence) or (
+        return stances.implies_a_proposal(sentence) or (
             stances.names_a_proposal(sentence)
             or (
                 bool(stances.GOOD_IDEA.search(sentence.folded))
@@ -288,11 +294,11 @@ class _ClaimReader:
         )
 
     def _trailer(self, trailer: re.Match[str], mail: LinkedMail) -> tuple[PositionStance, str] | None:
-        """Only one's own name is one's own word: a patch carries the trailers of others."""
+        """Return a stance from a trailer in the sender's own name. A patch carries the trailers of others."""
         own = trailer[3].lower() == mail.mail.address.lower() or word_key(trailer[2]) == word_key(
             display_name(mail.mail.name, mail.mail.address)
         )
-        if not own or mail.is_patch or self.put.form is not PropositionForm.PATCH:
+        if not own or mail.is_patch or self.form is not PropositionForm.PATCH:
             return None
         return (_OPPOSE if trailer[1].lower().startswith("na") else _SUPPORT), "trailer"
 
@@ -300,7 +306,7 @@ class _ClaimReader:
         found = stance_cues.OPPOSES.search(sentence)
         if found is None or sentence.asks or stances.IF.search(sentence.folded):
             return None
-        # "I don't mean I'm against it": a negation before the words turns them.
+        # "I don't mean I'm against it": a negation before the words reverses them.
         if stances.TURNS.search(sentence.folded[: found.start()]) or cues.REPORTED.finds(sentence):
             return None
         if stances.OF_OTHERS.search(sentence.folded):
@@ -309,57 +315,57 @@ class _ClaimReader:
         plain = (
             stances.FIRM_NO.search(folded)
             or (stances.OBJECTS_TO_DOING.search(folded) and self._speaks_of_it(sentence))
-            or (self.put.form is not PropositionForm.PATCH and self._names_the_act(sentence))
-            or (self.put.form in _ASKED and stances.NO_WHEN_ASKED.search(folded))
+            or (self.form is not PropositionForm.PATCH and self._names_the_act(sentence))
+            or (self.form in _ASKED and stances.NO_WHEN_ASKED.search(folded))
         ) and not self._is_of_a_state(folded)
         inside = stances.place(self.thread, sentence) == "inside"
-        if towards == "put" and plain and not inside:
+        if towards == "proposal" and plain and not inside:
             return _OPPOSE, "objection"
         if towards == "other" and not inside and self._objects_elsewhere(sentence):
-            return _OPPOSE, "objection in a call" if self.put.form is PropositionForm.CALL else "chain"
+            return _OPPOSE, "objection in a call" if self.form is PropositionForm.CALL else "chain"
         soft = self._objects_to_the_words(sentence, towards)
         return (_OPPOSE, "objection to what is put") if soft else (_OPPOSE, "objection elsewhere")
 
     def _is_of_a_state(self, folded: str) -> bool:
-        """It is against the text so far, or so. Who is asked for a yes or no to just that says no."""
+        """Return whether it is only against the current state, and no plain no to a call about that state."""
         words = stances.REASON.split(folded, 1)[0]
-        if self.put.form is PropositionForm.CALL and stances.OBJECTS.search(words):
+        if self.form is PropositionForm.CALL and stances.OBJECTS.search(words):
             words = stances.SO_FAR.sub("", words)
         return bool(stances.NOT_AS_IT_IS.search(words))
 
     def _objects_elsewhere(self, sentence: OwnSentence) -> bool:
-        """In answer to another's mail: after one who objects, or with the name of what is put."""
+        """Return whether an answer to another mail joins an objector, or names the act of a call."""
         folded = stances.REASON.split(sentence.folded, 1)[0]
         if (
-            self.put.form is PropositionForm.PATCH
+            self.form is PropositionForm.PATCH
             or not stances.OBJECTS.search(folded)
             or self._is_of_a_state(folded)
         ):
             return False
         if stances.ALSO.search(folded) and self._stances_answered(sentence) == {_OPPOSE}:
             return True
-        return self.put.form is PropositionForm.CALL and self._names_the_act(sentence)
+        return self.form is PropositionForm.CALL and self._names_the_act(sentence)
 
     def _names_the_act(self, sentence: OwnSentence) -> bool:
-        """What the stance is of is what is put: "the removal", where something is to be removed."""
+        """Return whether the stance names the proposed act: "the removal" of what is to be removed."""
         found = stances.OF_WHAT.search(sentence.folded)
         return found is not None and bool(acts_in(found[2]) & acts_in(self.matter))
 
     def _is_for_what_goes(self, sentence: OwnSentence) -> bool:
-        """Support of "the old format", where it is to be removed, is no support for that."""
+        """Return whether the sentence supports "the old format", which the proposal removes."""
         found = stances.OF_WHAT.search(sentence.folded)
         if found is None or found[2] in stances.ITSELF or acts_in(found[2]) & acts_in(self.matter):
             return False
-        goes = self.put.form is not PropositionForm.PATCH and stances.UNDOES.search(self.matter)
+        goes = self.form is not PropositionForm.PATCH and stances.UNDOES.search(self.matter)
         return bool(goes) and found[2] in re.findall(r"\w+", self.matter) and not acts_in(sentence.folded)
 
     def _keeping(self, sentence: OwnSentence, towards: str) -> tuple[PositionStance, str] | None:
-        """Who wants to keep what is to go is against it; who wants to keep what is to stay is for it."""
+        """Return a stance from a wish to keep something: against its removal, or for keeping it."""
         if (
             sentence.asks
             or cues.REPORTED.finds(sentence)
             or stances.IF.search(sentence.folded)
-            or towards != "put"
+            or towards != "proposal"
         ):
             return None
         following = self.thread.following(sentence)
@@ -374,9 +380,9 @@ class _ClaimReader:
         return _OPPOSE, "keeps what is"
 
     def _consents(self, sentence: OwnSentence, towards: str) -> bool:
-        """No objection, right below the words that put it; a term may be set, and is shown."""
+        """Return whether the sentence consents on a term, directly below the proposing words."""
         if (
-            towards != "put"
+            towards != "proposal"
             or sentence.block < 0
             or sentence.asks
             or not stance_cues.NO_OBJECTION.finds(sentence)
@@ -384,41 +390,42 @@ class _ClaimReader:
             return False
         plain = stances.CONDITIONAL_CONSENT.split(sentence.folded, 1)[0]
         return (
-            self.put.form is PropositionForm.TEXT
+            self.form is PropositionForm.TEXT
             and plain != sentence.folded
             and not stances.TURNS.search(plain)
-            and stances.answers_the_proposal(self.thread, self.put, sentence)
+            and stances.answers_the_proposal(self.thread, self.proposal, sentence)
         )
 
     def _names_act_and_matter(self, sentence: OwnSentence) -> bool:
-        """Both what is to be done and to what: "dropping JSON"."""
+        """Return whether the sentence names both the act and its object: "dropping JSON"."""
         found = stances.OF_WHAT.search(sentence.folded)
         if found is None or not self._names_the_act(sentence):
             return False
         following = re.findall(r"\w+", sentence.folded[found.end() :])[:_NEAR_WORDS]
-        words = {word for word in following if len(word) >= _TELLING} - _COMMON
+        words = {word for word in following if len(word) >= _MIN_CONTENT_LETTERS} - _COMMON
         return not words.isdisjoint(re.findall(r"\w+", self.matter))
 
     def _objects_to_the_words(self, sentence: OwnSentence, towards: str) -> bool:
-        """Plain words against it, first of all or right below the words that put it."""
-        if towards != "put" or self.put.form is PropositionForm.PATCH:
+        """Return whether plain words oppose the proposal, first of all or directly below its words."""
+        if towards != "proposal" or self.form is PropositionForm.PATCH:
             return False
         if not stance_cues.SPEAKS_AGAINST.finds(sentence) or sentence.asks or cues.REPORTED.finds(sentence):
             return False
         opens = sentence.index == 0 and stances.opens_the_answer(self.thread, sentence)
         return not stances.NOT_AS_IT_IS.search(stances.REASON.split(sentence.folded, 1)[0]) and (
-            opens or (sentence.block >= 0 and stances.answers_the_proposal(self.thread, self.put, sentence))
+            opens
+            or (sentence.block >= 0 and stances.answers_the_proposal(self.thread, self.proposal, sentence))
         )
 
     def _acceptance(
         self, sentence: OwnSentence, mail: LinkedMail, towards: str
     ) -> tuple[PositionStance, str] | None:
-        if self.put.form is not PropositionForm.PATCH:
+        if self.form is not PropositionForm.PATCH:
             return None
         has_role = self.thread.people.role(mail.number) is not None
-        if has_role and stances.accepts_pull_request(self.thread, self.put, sentence):
+        if has_role and stances.accepts_pull_request(self.thread, self.proposal, sentence):
             return _SUPPORT, "acceptance"
-        if not stances.accepts(sentence) or not stances.is_of_it(self.thread, self.put, sentence):
+        if not stances.accepts(sentence) or not stances.is_of_it(self.thread, self.proposal, sentence):
             return None
         if has_role:
             firm = (
@@ -433,10 +440,12 @@ class _ClaimReader:
         return None
 
     def _is_taken(self, sentence: OwnSentence, towards: str) -> bool:
-        """By one without a role; in answer to another mail than the patch its first words must say so."""
+        """Return whether a person without a role takes the patch, in answer to it or in first words."""
         if len(sentence.text) >= _SHORT or stances.TEST_RUN.search(sentence.folded):
             return False
-        says_so = towards == "put" or (sentence.index <= 1 and stances.TAKEN_AT_ONCE.match(sentence.folded))
+        says_so = towards == "proposal" or (
+            sentence.index <= 1 and stances.TAKEN_AT_ONCE.match(sentence.folded)
+        )
         return (
             bool(says_so)
             and not stances.TROUBLE.search(sentence.folded)
@@ -444,10 +453,10 @@ class _ClaimReader:
         )
 
     def _does_as_asked(self, sentence: OwnSentence) -> bool:
-        """One who can make the change says that they will, and little else."""
+        """Return whether a promise to make the change is plain and nearly all of the mail."""
         return (
             self.decidable
-            and self.put.form is PropositionForm.TEXT
+            and self.form is PropositionForm.TEXT
             and stances.place(self.thread, sentence) == "whole"
             and stances.takes_nothing_back(self.thread, sentence)
         )
@@ -468,7 +477,7 @@ class _ClaimReader:
         if kind == "agreement" and is_whole and self._names_another(sentence):
             theirs = self._stances_of_named(sentence) if where != "inside" else set()
             return (theirs.pop(), "chain") if len(theirs) == 1 else (_SUPPORT, "agreement with another")
-        if towards == "put":
+        if towards == "proposal":
             is_part = stances.is_partial(sentence, cue) and not stance_cues.READY.finds(sentence)
             return _SUPPORT, self._rule(sentence, kind, where, is_part=is_part)
         return self._support_elsewhere(sentence, kind, where, towards, cue)
@@ -485,17 +494,15 @@ class _ClaimReader:
         return _SUPPORT, self._rule_elsewhere(sentence, kind, towards)
 
     def _is_for_the_act(self, sentence: OwnSentence, kind: str) -> bool:
-        """Support that names what is to be done is of the proposition, whichever mail it answers."""
+        """Return whether the support names the proposed act, in answer to any mail."""
         if stances.IN_A_PRODUCT.search(sentence.folded):
             return False
-        if kind == "words" and self.put.form is PropositionForm.CALL:
+        if kind == "words" and self.form is PropositionForm.CALL:
             return self._names_the_act(sentence)
         says_so = stance_cues.AGREES_TO_DOING.finds(sentence) or stances.SUPPORTS_DOING.search(
             sentence.folded
         )
-        return (
-            bool(says_so) and self.put.form is PropositionForm.TEXT and self._names_act_and_matter(sentence)
-        )
+        return bool(says_so) and self.form is PropositionForm.TEXT and self._names_act_and_matter(sentence)
 
     def _kind(self, sentence: OwnSentence) -> str | None:
         kind = stances.kind_of_support(sentence)
@@ -507,8 +514,8 @@ class _ClaimReader:
             kind != "words"
             and stance_cues.SUPPORTS_SOMETHING.finds(sentence)
             and (
-                self.put.form is PropositionForm.CALL
-                or (self.put.form is PropositionForm.TEXT and stances.SUPPORTS_DOING.search(sentence.folded))
+                self.form is PropositionForm.CALL
+                or (self.form is PropositionForm.TEXT and stances.SUPPORTS_DOING.search(sentence.folded))
             )
             and self._speaks_of_it(sentence)
             and not stances.IN_A_PRODUCT.search(sentence.folded)
@@ -517,12 +524,12 @@ class _ClaimReader:
         return kind
 
     def _rule_elsewhere(self, sentence: OwnSentence, kind: str, towards: str) -> str:
-        """In answer to another mail than the proposition the words must themselves show what they mean."""
+        """Return the rule for support in answer to another mail than the proposal."""
         if self._is_of_one_patch(sentence):
             return f"{kind} of one patch"
         if stance_cues.HIGH_PRAISE.finds(sentence) and not self._is_of_another_patch(sentence, towards):
             return "approval by name"
-        if self.put.form is PropositionForm.CALL:
+        if self.form is PropositionForm.CALL:
             if stances.is_plus_one(sentence):
                 return "agreement in a call"
             if kind == "words" and stances.WHOLE.search(sentence.folded):
@@ -530,27 +537,27 @@ class _ClaimReader:
         return f"{kind} elsewhere"
 
     def _is_of_one_patch(self, sentence: OwnSentence) -> bool:
-        """Praise of one patch says nothing of the other patches of its series."""
+        """Return whether the sentence is about one patch of a series and not the series."""
         answered = self.thread.answered(sentence)
         return (
             answered is not None
-            and self.put.form is PropositionForm.PATCH
+            and self.form is PropositionForm.PATCH
             and self.thread.mails[answered].is_one_of_many
             and not stances.WHOLE_SERIES.search(sentence.folded)
         )
 
     def _is_of_another_patch(self, sentence: OwnSentence, towards: str) -> bool:
-        """Somebody else brought a patch into the thread: then "the patch" may be that one."""
+        """Return whether the sentence may be about a patch that another person brought into the thread."""
         answered = self.thread.answered(sentence)
         if towards != "other" or answered is None:
             return False
-        return self.put.form is not PropositionForm.PATCH or self.thread.mails[answered].has_diff
+        return self.form is not PropositionForm.PATCH or self.thread.mails[answered].has_diff
 
     def _speaks_of_it(self, sentence: OwnSentence) -> bool:
-        """Whether the sentence shares a telling word with the mail that puts the proposition."""
-        words = {word for word in sentence.words if len(word) >= _TELLING} - _COMMON
-        put = set(self.put.mail.words.split())
-        return not words.isdisjoint(put)
+        """Return whether the sentence shares a content word with the proposing mail."""
+        words = {word for word in sentence.words if len(word) >= _MIN_CONTENT_LETTERS} - _COMMON
+        proposal_words = set(self.proposal.mail.words.split())
+        return not words.isdisjoint(proposal_words)
 
     def _rule(self, sentence: OwnSentence, kind: str, where: str, *, is_part: bool) -> str:
         if is_part or (kind in _PRAISE and self._is_of_one_patch(sentence)):
@@ -558,31 +565,29 @@ class _ClaimReader:
         if kind == "words":
             return self._rule_of_words(sentence)
         if kind == "no objection":
-            # Who was asked for objections and has none consents. Elsewhere it is less than support.
-            return "words" if self.put.form in _ASKED or "longer" in sentence.words else "no objection"
+            # A person who was asked for objections and has none consents. Otherwise it is weaker.
+            return "words" if self.form in _ASKED or "longer" in sentence.words else "no objection"
         if kind == "approval":
             return self._rule_of_approval(sentence, where)
         if kind == "exclamation":
-            asks = any(one.asks for one in self.thread.mail_of(sentence).sentences)
+            asks = any(other.asks for other in self.thread.mail_of(sentence).sentences)
             return "exclamation" if where == "whole" and not asks else "exclamation with more"
         return self._rule_of_agreement(sentence, where)
 
     def _rule_of_words(self, sentence: OwnSentence) -> str:
-        if self.put.form is not PropositionForm.TEXT or sentence.words.isdisjoint({"would", "i'd"}):
+        if self.form is not PropositionForm.TEXT or sentence.words.isdisjoint({"would", "i'd"}):
             return "words"
-        # "I would support it" is what one does who answers the proposition, and less than that elsewhere.
+        # "I would support it" is support in answer to the proposal, and less than that elsewhere.
         return "words to what is put" if self._is_to_the_words(sentence) else "words with would"
 
     def _rule_of_approval(self, sentence: OwnSentence, where: str) -> str:
-        if stances.REST.search(sentence.folded) and any(
-            stances.DEMANDS.search(one.folded) for one in self.thread.mail_of(sentence).sentences
-        ):
+        if stances.REST.search(sentence.folded) and self.thread.mail_of(sentence).matches(stances.DEMANDS):
             return "approval of the rest"
         if stances.WHOLE.search(sentence.folded) or where != "inside":
             return "approval"
         if self._is_to_the_words(sentence):
             return "approval of what is put"
-        return "approval in review" if self.put.form is PropositionForm.PATCH else "approval inside"
+        return "approval in review" if self.form is PropositionForm.PATCH else "approval inside"
 
     def _rule_of_agreement(self, sentence: OwnSentence, where: str) -> str:
         is_to_the_words = self._is_to_the_words(sentence)
@@ -591,26 +596,26 @@ class _ClaimReader:
         if self._names_another(sentence):
             return "agreement with another"
         if where not in {"whole", "opening"}:
-            # Who agrees again and again goes through a list, point by point.
+            # A writer who agrees repeatedly goes through a list, point by point.
             agreed = sum(map(stance_cues.AGREES.finds, self.thread.mail_of(sentence).sentences))
             return "agreement with what is put" if is_to_the_words and agreed == 1 else "agreement with more"
         return self._rule_of_bare_agreement(sentence)
 
     def _rule_of_bare_agreement(self, sentence: OwnSentence) -> str:
-        # Under lines of a patch "Agreed." is about these lines, unless it is all that the mail says.
-        if self.put.form is PropositionForm.PATCH and not stances.ACK.search(sentence.folded):
+        # Under lines of a patch "Agreed." is about these lines, unless the mail says nothing else.
+        if self.form is PropositionForm.PATCH and not stances.ACK.search(sentence.folded):
             alone = len(self.thread.mail_of(sentence).sentences) == 1 and sentence.block < 0
             return "agreement" if alone else "agreement with a part"
-        return "agreement" if self._shown(sentence) else "agreement in a crowd"
+        return "agreement" if self._is_clear(sentence) else "agreement in a crowd"
 
     def _is_to_the_words(self, sentence: OwnSentence) -> bool:
-        return self.put.form is PropositionForm.TEXT and (
+        return self.form is PropositionForm.TEXT and (
             stances.opens_the_answer(self.thread, sentence)
-            or stances.answers_the_proposal(self.thread, self.put, sentence)
+            or stances.answers_the_proposal(self.thread, self.proposal, sentence)
         )
 
     def _agrees_to_do(self, sentence: OwnSentence) -> bool:
-        """What is agreed on is the proposition: "I agree that we should drop it", "+1 for dropping it"."""
+        """Return whether the sentence agrees to the act: "I agree that we should drop it"."""
         return (
             bool(stances.AGREES_TO_DO.search(sentence.folded))
             and "prefer" not in sentence.folded
@@ -619,32 +624,32 @@ class _ClaimReader:
 
     @cached_property
     def _is_asked_whether_ready(self) -> bool:
-        return self.put.form is PropositionForm.CALL and any(
-            "ready" in one.words for one in self.put.mail.sentences
+        return self.form is PropositionForm.CALL and any(
+            "ready" in sentence.words for sentence in self.proposal.mail.sentences
         )
 
     def _names_another(self, sentence: OwnSentence) -> bool:
-        """It agrees with somebody else than who puts it."""
+        """Return whether the sentence agrees with a person other than the proposer."""
         named = stances.AGREES_WITH.search(sentence.text)
-        mail = self.put.mail.mail
+        mail = self.proposal.mail.mail
         return named is not None and word_key(named[1]) not in word_key(f"{mail.name} {mail.address}").split()
 
-    def _shown(self, sentence: OwnSentence) -> bool:
-        """A bare "+1" in a long thread, without a quote, may answer anything."""
+    def _is_clear(self, sentence: OwnSentence) -> bool:
+        """Return whether it is clear what the sentence answers. A bare "+1" in a long thread is not."""
         return (
             sentence.block >= 0
             or len(self.thread.mails) <= _SMALL_THREAD
-            or self.put.form is PropositionForm.CALL
+            or self.form is PropositionForm.CALL
         )
 
     def _stances_answered(self, sentence: OwnSentence) -> set[PositionStance]:
-        """The stances that are said in the mail that it answers."""
+        """Return the stated stances of the mail that the sentence answers."""
         answered = self.thread.answered(sentence)
         claims = () if answered is None else self.by_mail.get(answered, ())
         return {claim.stance for claim in claims if claim.rule in SAID_RULES}
 
     def _stances_of_named(self, sentence: OwnSentence) -> set[PositionStance]:
-        """The last stance that was said by whom the sentence agrees with, where one person has the name."""
+        """Return the last stated stance of the person named in the sentence, if the name is unique."""
         named = stances.AGREES_WITH.search(sentence.text)
         before = self.thread.mails[: sentence.mail]
         key = word_key(named[1]) if named else ""
@@ -661,7 +666,7 @@ class _ClaimReader:
         return {claims[-1].stance} if claims else set()
 
     def _seconds(self, sentence: OwnSentence, cue: re.Match[str] | None) -> bool:
-        """Praise in answer to a mail that supports it and says nothing else: it is of the same."""
+        """Return whether the sentence praises a mail that supports the proposal and says nothing else."""
         answered = self.thread.answered(sentence)
         if (
             answered is None
@@ -671,23 +676,22 @@ class _ClaimReader:
             return False
         claimed = {id(claim.sentence) for claim in self.by_mail.get(answered, ())}
         return all(
-            id(one) in claimed or cues.THANKS.finds(one) for one in self.thread.mails[answered].sentences
+            id(other) in claimed or cues.THANKS.finds(other)
+            for other in self.thread.mails[answered].sentences
         )
 
     def _chain(self, sentence: OwnSentence) -> tuple[PositionStance, str] | None:
-        """A "+1" to another's mail takes over the stance that was said there, if it was one."""
+        """Return the stance that a "+1" takes over from the mail that it answers."""
         answered = self.thread.answered(sentence)
         if answered is None:
             return None
         theirs = self._stances_answered(sentence)
         if len(theirs) == 1:
             return theirs.pop(), "chain"
-        if self.put.form is PropositionForm.TEXT and any(
-            map(settles_it, self.thread.mails[answered].sentences)
-        ):
+        if self.form is PropositionForm.TEXT and any(map(settles_it, self.thread.mails[answered].sentences)):
             return _SUPPORT, "chain"
-        in_call = self.put.form is PropositionForm.CALL and not any(
-            stance_cues.DOUBTS.finds(one) or stance_cues.OPPOSES.finds(one)
-            for one in self.thread.mails[answered].sentences
+        in_call = self.form is PropositionForm.CALL and not any(
+            stance_cues.DOUBTS.finds(other) or stance_cues.OPPOSES.finds(other)
+            for other in self.thread.mails[answered].sentences
         )
         return _SUPPORT, ("agreement in a call" if in_call else "agreement elsewhere")

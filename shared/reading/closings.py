@@ -1,7 +1,7 @@
-"""What one with a role says came of a call: for what was put, against it, for an option, or unclear.
+"""Reads what a role holder says came of a call: for the proposal, against it, or an option.
 
-That a sentence speaks of a consensus or a decision shows no direction yet: "the consensus is to keep it"
-turns down what would remove it. So what is decided is held against what was put.
+The words "consensus" and "decision" show no direction. "The consensus is to keep it" rejects a removal, so
+each decision is compared with the proposal.
 """
 
 import re
@@ -14,14 +14,14 @@ from shared.reading.stances import KEEPS_WHAT, UNDOES
 
 
 class Ruling(StrEnum):
-    """Which way a ruling goes, seen from what was put to the group."""
+    """The direction of a ruling, seen from the proposal."""
 
     FOR = "for"
     AGAINST = "against"
     NONE = "none"
-    """There is no consensus for it."""
+    """There is no consensus for the proposal."""
     CHOSEN = "chosen"
-    """One of the options that were put."""
+    """One of the proposed options."""
     UNKNOWN = "unknown"
 
 
@@ -37,32 +37,27 @@ _TEXT = (
 )
 _CLOSING_TRIGGERS = (
     "consensus|agreed|decided|resolved|resolution|concluded|determined|decision|decide|outcome|result|"
-    "conclusion|"
-    "pass|passes|passed|carries|carried|carry|fails|failed|fail|adopted|adopting|adopt|adoption|accepted|"
-    "accepting|accept|approved|rejected|rejecting|declined|prefers|preferred|go|going|wins|won|selected|"
-    "chosen|"
-    "chose|energy|take|withdrawn|withdrawing|withdraw|support|published|want|wants|reach|returned|approve|"
-    "pronounce|dissent|objections|agreement"
+    "conclusion|pass|passes|passed|carries|carried|carry|fails|failed|fail|adopted|adopting|adopt|adoption|"
+    "accepted|accepting|accept|approved|rejected|rejecting|declined|prefers|preferred|go|going|wins|won|"
+    "selected|chosen|chose|energy|take|withdrawn|withdrawing|withdraw|support|published|want|wants|reach|"
+    "returned|approve|pronounce|dissent|objections|agreement"
 )
 _FAILS = Cue(
     _CLOSING_TRIGGERS,
     rf"\b{_CALL}\b{_STANDS} (?:failed|fails|rejected|defeated|withdrawn|not (?:approved|accepted|carried|"
-    rf"passed|"
-    r"successful))\b",
+    r"passed|successful))\b",
     rf"\b{_CALL}\b(?: has| did| does| have)?(?: ?n't| not) (?:\w+ )?(?:pass(?:ed)?|carry|carried|"
     rf"succeed(?:ed)?|"
     r"(?:reach(?:ed)?|have|show|achieve|get|gain|find) (?:\w+ ){0,2}(?:consensus|agreement))\b",
     rf"\b{_TEXT} (?:did|does|has)(?: ?n't| not) pass(?:ed)?\b",
     r"\bfail(?:s|ed)? to (?:show|demonstrate|establish|get|gain|garner|attract) (?:\w+ ){0,3}"
     r"(?:consensus|support|agreement)\b",
-    rf"\b(?:i am|i'm|we are|we're|i|we|chairs)(?: am| are| now| hereby| therefore| have){{0,2}} "
-    rf"(?:withdraw|withdrawing|withdrawn|rejecting|reject|rejected|declining|decline) (?:(?:this|the|my|"
-    rf"our) )?"
-    rf"(?:\w+ ){{0,2}}(?:{_CALL[3:-1]}|{_TEXT[3:-1]})\b",
-    rf"\b{_TEXT}\b(?: is| was| has been| have been| will be| are)(?: hereby| therefore| thus| now| being)"
-    rf"{{0,2}} "
-    r"(?:rejected|declined|withdrawn|turned down|deferred indefinitely|returned to the (?:working group|"
-    r"wg))\b",
+    rf"\b(?:i am|i'm|we are|we're|i|we|chairs)(?: am| are| now| hereby| therefore| have){{0,2}} (?:withdraw|"
+    rf"withdrawing|withdrawn|rejecting|reject|rejected|declining|decline) (?:(?:this|the|my|"
+    rf"our) )?(?:\w+ ){{0,2}}(?:{_CALL[3:-1]}|{_TEXT[3:-1]})\b",
+    rf"\b{_TEXT}\b(?: is| was| has been| have been| will be| are)(?: hereby| therefore| thus| now|"
+    r" being){0,2} (?:rejected|declined|withdrawn|turned down|deferred indefinitely|"
+    r"returned to the (?:working group|wg))\b",
     rf"\b{_TEXT}\b (?:is|was|will|has|are)(?: ?n't| not)(?: going to)?(?: therefore| yet| currently)?"
     r"(?: be| been| being)? (?:adopted|accepted|approved|published|advanced|progressed)\b",
     r"\b(?:we|i|chairs)(?: are|'re| am|'m| have| will|'ll)?(?: ?n't| not|'t)(?: be| been)? "
@@ -71,8 +66,7 @@ _FAILS = Cue(
     rf"\b{_GROUP} (?:does not|doesn't|do not|did not|didn't) (?:want|wish|support|agree|intend)\b"
     r"(?! on)(?: \w+){0,3}",
     r"\b(?:not|isn't|no|insufficient|little|lack of)(?: \w+){0,2} (?:energy|interest|support|agreement|"
-    r"appetite)\b"
-    rf"(?: \w+){{0,5}} (?:{_GROUP[3:-1]}|adopt\w*|publi\w*|proceed|pursue|take|this|the)\b",
+    rf"appetite)\b(?: \w+){{0,5}} (?:{_GROUP[3:-1]}|adopt\w*|publi\w*|proceed|pursue|take|this|the)\b",
     r"^\W{0,4}(?:(?:the )?(?:outcome|result|status|resolution|decision)(?: of (?:the|this) [\w ]{1,40})?"
     r"(?: is)?[:=]? (?:- )?)(?:not (?:adopted|accepted|approved|passed)|rejected|declined|failed|no "
     r"consensus)\b",
@@ -88,14 +82,12 @@ _PASSES = Cue(
     rf"(?:adopted|accepted|accepting|approved|adopting|approving|adopt|accept|approve) (?:(?:this|the|"
     rf"your) )?(?:\w+ )?{_TEXT}\b",
     r"\b(?:this|it|that)(?: is|'s)(?: now| hereby| therefore){0,2} (?:approved|accepted|adopted|agreed|"
-    r"(?:an? |the )?"
-    rf"(?:formal )?(?:decision|resolution) of the (?:\w+ )?{_GROUP})\b",
+    rf"(?:an? |the )?(?:formal )?(?:decision|resolution) of the (?:\w+ )?{_GROUP})\b",
     r"^\W{0,4}(?:(?:the )?(?:outcome|result|status|resolution|decision)(?: of (?:the|this) [\w ]{1,40})?"
     r"(?: is)?[:=]? (?:- )?)(?:adopted|accepted|approved|passed|carried|agreed)\b",
     rf"\b{_CALL}\b.{{0,60}}\bwith (?:agreement|consensus|approval)\b",
-    rf"\b{_CALL}\b{_STANDS} (?:successfully (?:completed|concluded|ended)|(?:completed|concluded|ended) "
-    rf"successfully|"
-    r"successful)\b",
+    rf"\b{_CALL}\b{_STANDS} (?:successfully (?:completed|concluded|ended)|(?:completed|concluded|"
+    r"ended) successfully|successful)\b",
 )
 RULES = Cue(
     "declare|declared|consensus|call|adopted|accepted|approved|agreed|publication|vote|closed|concluded|wglc|"
@@ -135,7 +127,7 @@ NOT_READY = Cue(
     r"\b(?:chairs|we|i) (?:\w+ )?(?:do not|don't) (?:think|believe|consider|find|judge) (?:that )?"
     rf"(?:the|this) {_TEXT}(?: is|'s| to be)? (?:yet )?ready\b",
 )
-"""Who closes a call for it says that it has to wait."""
+"""A person who closes a call for a text says that the text has to wait."""
 DECIDES = Cue(
     "decision|closing",
     r"^\W{0,4}(?:the )?decision(?: (?:for|on|of|in) [^:]{1,60})?(?:: | is (?:that|to) )\w",
@@ -146,37 +138,30 @@ HAS_DECIDED = Cue(
     "decided|concluded|determined",
     r"\b(?:i|we|chairs) (?:have |has )?(?:now |therefore |thus )?(?:decided|concluded|determined)\b",
 )
-"""By one with a role: what is decided the sentence itself tells."""
+"""A role holder has decided. The sentence itself says what."""
 _TOWARDS = re.compile(
-    rf"\b(?:consensus(?: (?:on the list|in the {_GROUP}|of the {_GROUP}|here|exists|among \w+))?"
-    r"(?:(?: is| was| seems| appears| has been| reached| clear(?:ly)?| to be| now| strongly?| "
-    r"overwhelmingly){0,4})"
-    r"|(?:agreed|decided|resolved|concluded|determined)|"
-    rf"(?:decision|resolution|conclusion|outcome|result)(?: (?:of|from|by|for|on) (?:the|this) (?:\w+ )"
-    rf"{{0,3}}?\w+)?"
-    r"(?: is| was| has been)?)"
-    r"(?: therefore| thus| hereby| now)? ?(to|for|in favou?r of|in support of|on|against|not to|that|:|"
-    r"around|behind)"
-    r" ([^.;]{2,300})"
+    rf"\b(?:consensus(?: (?:on the list|in the {_GROUP}|of the {_GROUP}|here|exists|among \w+))?(?:(?: is|"
+    r" was| seems| appears| has been| reached| clear(?:ly)?| to be| now| strongly?| overwhelmingly){0,4})|"
+    r"(?:agreed|decided|resolved|concluded|determined)|(?:decision|resolution|conclusion|outcome|"
+    r"result)(?: (?:of|from|by|for|on) (?:the|this) (?:\w+ ){0,3}?\w+)?(?: is| was| has been)?)(?: therefore|"
+    r" thus| hereby| now)? ?(to|for|in favou?r of|in support of|on|against|not to|that|:|around|"
+    r"behind) ([^.;]{2,300})"
 )
 _WANTS = re.compile(
     rf"\b{_GROUP} (?:clearly |strongly |also )?(supports|favou?rs|is in favou?r of|agrees (?:to|with)|"
-    rf"approves|endorses|"
-    r"wants to|against|opposes|rejects) ([^.;]{2,300})"
+    r"approves|endorses|wants to|against|opposes|rejects) ([^.;]{2,300})"
 )
 _AGAINST = frozenset({"against", "not to", "opposes", "rejects"})
 _BARE = re.compile(
-    r"\b(?:have|see|is|was|reach|reached|declare|declaring|declared|call|calling|find|found|has|achieved|"
-    r"got|'ve|'s)"
-    r" (?!no )(?:\w+ ){0,3}consensus(?: here| now| either way| in the (?:wg|working group|group)| on "
-    r"(?:this|it))?\W*"
-    r"(?:$|and\b|so\b|[.,;:!])|\bconsensus (?:is|was|has been) (?:reached|achieved|clear|declared)\b"
+    r"\b(?:have|see|is|was|reach|reached|declare|declaring|declared|call|calling|find|found|has|achieved|got|"
+    r"'ve|'s) (?!no )(?:\w+ ){0,3}consensus(?: here| now| either way| in the (?:wg|working group|group)|"
+    r" on (?:this|it))?\W*(?:$|and\b|so\b|[.,;:!])|\bconsensus (?:is|was|has been) (?:reached|achieved|clear|"
+    r"declared)\b"
 )
 _CHOSE = Cue(
     _CLOSING_TRIGGERS,
     r"\b(?:going|go|goes|went|proceed|settled|settle) (?:\w+ )?(?:with|for|on) (?:the )?(?:option|"
-    r"alternative|choice|"
-    r"variant|approach|proposal|solution|version) (?:#|no\.? ?)?[\w\"']{1,12}\b",
+    r"alternative|choice|variant|approach|proposal|solution|version) (?:#|no\.? ?)?[\w\"']{1,12}\b",
     r"\b(?:decision|result|outcome|winner|choice|conclusion)(?: of (?:the|this) \w+)?(?: is|:) (?:the )?"
     r"(?:option|alternative|choice|variant|approach|proposal|solution|version) (?:#|no\.? ?)?[\w\"']{1,12}\b",
     rf"\b{_GROUP} (?:clearly |strongly )?(?:prefers|preferred|favou?rs|chose|has chosen|selected|has "
@@ -194,9 +179,8 @@ _KEEPS = re.compile(
     r"as[- ]is|unchanged|current (?:text|name|behaviou?r|format|wording))\b"
 )
 _FORWARD = re.compile(
-    r"\b(?:adopt\w*|accept\w*|approv\w+|publi\w+|advanc\w+|progress\w*|proceed\w*|mov(?:e|ing) (?:it |"
-    r"this |the "
-    r"\w+ )?(?:forward|ahead|on)|forward\w*|send\w*|merg\w+|go(?:ing)? (?:ahead|forward)|work(?:ing)? on|"
+    r"\b(?:adopt\w*|accept\w*|approv\w+|publi\w+|advanc\w+|progress\w*|proceed\w*|mov(?:e|ing) (?:it |this |"
+    r"the \w+ )?(?:forward|ahead|on)|forward\w*|send\w*|merg\w+|go(?:ing)? (?:ahead|forward)|work(?:ing)? on|"
     r"tak(?:e|ing) (?:this|it|on|up)|pursu\w+|releas\w+|request\w*|ready)\b"
 )
 _GIVES_UP = re.compile(
@@ -204,9 +188,8 @@ _GIVES_UP = re.compile(
     r"down|park)\w*\b"
 )
 _ITSELF = re.compile(
-    rf"^(?:this|it|that|the|your|these|our)? ?(?:\w+ ){{0,2}}?(?:{_TEXT[3:-1]}|adoption|publication|"
-    rf"removal|addition|"
-    r"change|merge|release|call|idea|plan|approach)\b|^(?:this|it|that)\W*$"
+    rf"^(?:this|it|that|the|your|these|our)? ?(?:\w+ ){{0,2}}?(?:{_TEXT[3:-1]}|adoption|publication|removal|"
+    r"addition|change|merge|release|call|idea|plan|approach)\b|^(?:this|it|that)\W*$"
 )
 _TURNED = re.compile(r"n't\b|\b(?:not|against|no longer|never)\b")
 _TERMS = re.compile(r"\b(?:if|unless|until|once|when|whether|assuming|provided)\b")
@@ -218,17 +201,15 @@ _LATER = re.compile(
     r"\b(?:postpon\w+|defer(?:red|ring|s)?|suspend\w*|on hold|hold(?:ing)? off|extend\w*|extension|"
     r"re-?open\w*)\b"
 )
-"""It is not ruled today."""
+"""The ruling comes later."""
 _TENTATIVE = re.compile(
     r"\b(?:if|unless|until|once|when|whether|hope|hopes|hoping|wish|would|could|might|may|should|can|soon|"
-    r"expect\w*|"
-    r"too early|premature|so far|not yet|yet|towards?|close to|trying|need(?:s|ed)? to|want(?:s|ed)? to "
-    r"(?:see|get|have|hear)|"
-    r"before|assum\w+|appear(?:s|ed)? to be (?:emerging|heading)|emerging|ask(?:s|ed|ing)?|seek(?:s|ing)?|"
-    r"determine whether|"
-    r"gauge|judge(?! there)|do we|look(?:s|ing)? for|other (?:wg|group|working|draft|document|call))\b"
+    r"expect\w*|too early|premature|so far|not yet|yet|towards?|close to|trying|need(?:s|ed)? to|want(?:s|"
+    r"ed)? to (?:see|get|have|hear)|before|assum\w+|appear(?:s|ed)? to be (?:emerging|heading)|emerging|"
+    r"ask(?:s|ed|ing)?|seek(?:s|ing)?|determine whether|gauge|judge(?! there)|do we|look(?:s|ing)? for|"
+    r"other (?:wg|group|working|draft|document|call))\b"
 )
-"""Words of one who does not rule yet."""
+"""Words of a person who does not rule yet."""
 _CLAUSE = re.compile(
     r"[,;:.!?]| (?:so|because|since|but|as|which|although|though|given) | and (?=(?:the|"
     r"i|we|authors?|editors?|it)\b)"
@@ -236,7 +217,7 @@ _CLAUSE = re.compile(
 
 
 def ruling_of(sentence: OwnSentence, matter: str) -> Ruling | None:
-    """Which way a sentence rules; None where it rules nothing. `matter` are the words that put it."""
+    """Return the direction of a ruling on a proposal with the words `matter`, or None without a ruling."""
     if sentence.asks or _LATER.search(sentence.folded):
         return None
     for pattern, ruling in ((_FAILS, Ruling.AGAINST), (_CHOSE, Ruling.CHOSEN)):
@@ -247,7 +228,7 @@ def ruling_of(sentence: OwnSentence, matter: str) -> Ruling | None:
 
 
 def _towards(folded: str, matter: str) -> Ruling | None:
-    """A decision or a consensus, held against what was put."""
+    """Return the direction of a decision or consensus, compared with the proposal."""
     found = _TOWARDS.search(folded) or _WANTS.search(folded)
     if found is None or not _is_plain(folded, found):
         return None
@@ -255,7 +236,7 @@ def _towards(folded: str, matter: str) -> Ruling | None:
 
 
 def _passing(sentence: OwnSentence) -> Ruling | None:
-    """A call that passes, a text that is adopted, or plain consensus."""
+    """Return a ruling from a call that passes, a text that is adopted, or plain consensus."""
     folded = sentence.folded
     found = _PASSES.search(sentence) or _BARE.search(folded)
     if found is None or not _is_plain(folded, found):
@@ -265,39 +246,38 @@ def _passing(sentence: OwnSentence) -> Ruling | None:
 
 
 def _before(folded: str, found: re.Match[str], words: re.Pattern[str]) -> bool:
-    """Whether the words stand before what was found, in its clause."""
     return words.search(_CLAUSE.split(folded[: found.start()])[-1]) is not None
 
 
 def _is_plain(folded: str, found: re.Match[str]) -> bool:
-    """Nothing in its clause hopes for it, and nothing before it sets a term."""
+    """Return whether nothing in the clause hopes for it and nothing before it sets a term."""
     before = _CLAUSE.split(folded[: found.start()])[-1]
     clause = before + _CLAUSE.split(folded[found.start() :], maxsplit=1)[0]
     return not _TENTATIVE.search(clause) and not _TERMS.search(folded[: found.start()])
 
 
 def _denied(found: re.Match[str], matter: str) -> Ruling:
-    """No consensus for it, or on it, is none; none against it, or to do something else, tells nothing."""
+    """Return NONE for a denied consensus for or on the proposal, else UNKNOWN."""
     direction = _direction(found, matter)
     is_none = direction is Ruling.FOR or (direction is Ruling.UNKNOWN and found[1] not in {"to", "not to"})
     return Ruling.NONE if is_none else Ruling.UNKNOWN
 
 
 def _direction(found: re.Match[str], matter: str) -> Ruling:
-    """Whether what is decided is what was put."""
-    how, what = found[1], found[2]
-    words = _CLAUSE.split(what, maxsplit=1)[0].strip(" \"'*_")
+    """Return the ruling by whether the decided act is the proposed one."""
+    preposition, target = found[1], found[2]
+    words = _CLAUSE.split(target, maxsplit=1)[0].strip(" \"'*_")
     if _OPTION.search(words):
         return Ruling.CHOSEN
     same = _same(words, matter)
     if same is None:
         return Ruling.UNKNOWN
-    turned = how in _AGAINST or _TURNED.search(f"{found[0][: -len(what)]} {words}") is not None
+    turned = preposition in _AGAINST or _TURNED.search(f"{found[0][: -len(target)]} {words}") is not None
     return Ruling.FOR if same != turned else Ruling.AGAINST
 
 
 def _same(words: str, matter: str) -> bool | None:
-    """True for what was put, False for its opposite, None where the words do not show it."""
+    """Return True for the proposed act, False for its opposite, None if the words do not show it."""
     undoes = UNDOES.search(matter) is not None
     if _KEEPS.search(words):
         return True if KEEPS_WHAT.search(matter) else False if undoes else None
@@ -311,12 +291,11 @@ def _same(words: str, matter: str) -> bool | None:
 
 
 def settles_it(sentence: OwnSentence) -> bool:
-    """Whether it says how something was settled, whoever writes it: agreed, decided, adopted."""
+    """Return whether the sentence says how something was settled, whoever writes it."""
     if sentence.asks or REPORTED.finds(sentence) or CONDITION.finds(sentence) or NEGATION.finds(sentence):
         return False
     return DECIDES.finds(sentence) or (RULES.finds(sentence) and not CLOSES.search(sentence.folded))
 
 
 def may_rule(sentence: OwnSentence) -> bool:
-    """Whether a word of the sentence triggers the search for a ruling."""
     return not _PASSES.triggers.isdisjoint(sentence.words)

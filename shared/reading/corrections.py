@@ -1,7 +1,7 @@
-"""What people correct in a reading, laid over it. Pure: the same corrections give the same reading.
+"""Applies people's corrections to a reading. The same corrections always give the same reading.
 
-A correction outweighs what was read. What rests on a corrected position by counting is counted again; what
-rests on a hidden sentence is not said any more.
+A correction outweighs the reading. Counts that rest on a corrected position are counted again. Statements
+that rest on a hidden sentence are removed.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -37,14 +37,14 @@ _Bearing = TypeVar("_Bearing")
 
 @dataclass(frozen=True, slots=True)
 class ReadingCorrection:
-    """One correction. `citation` is the sentence that shows it, or that is hidden."""
+    """One correction. `citation` is the sentence that shows it, or that it hides."""
 
     kind: CorrectionKind
     message_id: str
     person: str = ""
     name: str = ""
     stance: PositionStance | None = None
-    """None: the person takes no position."""
+    """None if the person takes no position."""
     outcome: OutcomeKind | None = None
     sentence: str = ""
     genre: Genre | None = None
@@ -54,35 +54,38 @@ class ReadingCorrection:
 def corrected_reading(
     reading: ThreadReading, corrections: Sequence[ReadingCorrection], *, subject: str
 ) -> ThreadReading:
-    """The reading as people have corrected it; the last correction of a thing wins."""
+    """Return the reading with the corrections applied. The last correction of a thing wins."""
     if not corrections:
         return reading
-    hidden = [one.citation for one in corrections if one.kind is CorrectionKind.HIDDEN and one.citation]
-    made = reading
-    for one in corrections:
-        if one.kind is CorrectionKind.POSITION:
-            made = _with_position(made, one)
-    made = _without_sentences(made, hidden)  # a position that rests on a hidden sentence, too
-    made = _without_narrative(made, corrections)
-    if _stances(made) != _stances(reading):
-        made = _recounted(made, subject)
-    for one in corrections:
-        if one.kind is CorrectionKind.GENRE and one.genre is not None:
-            made = replace(made, genre=ReadGenre(one.genre, _SURE, Tier.SAID))
-        if one.kind is CorrectionKind.OUTCOME and one.outcome is not None:
-            made = _with_outcome(made, one, subject)
-    return made
-
-
-# sentences that are hidden
+    hidden = [
+        correction.citation
+        for correction in corrections
+        if correction.kind is CorrectionKind.HIDDEN and correction.citation
+    ]
+    corrected = reading
+    for correction in corrections:
+        if correction.kind is CorrectionKind.POSITION:
+            corrected = _with_position(corrected, correction)
+    corrected = _without_sentences(corrected, hidden)  # also drops positions that rest on a hidden sentence
+    corrected = _without_narrative(corrected, corrections)
+    if _stances(corrected) != _stances(reading):
+        corrected = _recounted(corrected, subject)
+    for correction in corrections:
+        if correction.kind is CorrectionKind.GENRE and correction.genre is not None:
+            corrected = replace(corrected, genre=ReadGenre(correction.genre, _SURE, Tier.SAID))
+        if correction.kind is CorrectionKind.OUTCOME and correction.outcome is not None:
+            corrected = _with_outcome(corrected, correction, subject)
+    return corrected
 
 
 def is_hidden(message_id: str, quote: str, hidden: Iterable[SentenceCitation]) -> bool:
-    """Whether the quote is a hidden sentence, a part of one, or holds one."""
+    """Return whether the quote contains a hidden sentence or is part of one."""
     folded = " ".join(quote.split())
     return any(
-        one.message_id == message_id and folded and (folded in one.quote or one.quote in folded)
-        for one in hidden
+        citation.message_id == message_id
+        and folded
+        and (folded in citation.quote or citation.quote in folded)
+        for citation in hidden
     )
 
 
@@ -90,93 +93,96 @@ def _without_sentences(reading: ThreadReading, hidden: Sequence[SentenceCitation
     if not hidden:
         return reading
 
-    def shown(citation: SentenceCitation) -> bool:
+    def is_shown(citation: SentenceCitation) -> bool:
         return not is_hidden(citation.message_id, citation.quote, hidden)
 
     proposition, call = reading.proposition, reading.open_call
-    if proposition is not None and proposition.words is not None and not shown(proposition.words):
+    if proposition is not None and proposition.words is not None and not is_shown(proposition.words):
         proposition = replace(proposition, words=None)
     if call is not None:
-        question = call.question if call.question and shown(call.question) else None
-        call = replace(call, question=question, outstanding=tuple(filter(shown, call.outstanding)))
+        question = call.question if call.question and is_shown(call.question) else None
+        call = replace(call, question=question, outstanding=tuple(filter(is_shown, call.outstanding)))
     return replace(
         reading,
         proposition=proposition,
-        outcome=_without_evidence(reading.outcome, shown),
+        outcome=_without_evidence(reading.outcome, is_shown),
         positions=tuple(
-            one if one.earlier is None or shown(one.earlier.citation) else replace(one, earlier=None)
-            for one in _resting_on(reading.positions, lambda one: shown(one.citation))
+            position
+            if position.earlier is None or is_shown(position.earlier.citation)
+            else replace(position, earlier=None)
+            for position in _resting_on(reading.positions, lambda position: is_shown(position.citation))
         ),
         objections=tuple(
-            one if one.withdrawal is None or shown(one.withdrawal) else replace(one, withdrawal=None)
-            for one in _resting_on(reading.objections, lambda one: shown(one.citation))
+            objection
+            if objection.withdrawal is None or is_shown(objection.withdrawal)
+            else replace(objection, withdrawal=None)
+            for objection in _resting_on(reading.objections, lambda objection: is_shown(objection.citation))
         ),
-        tallies=_resting_on(reading.tallies, lambda one: shown(one.citation)),
-        decisions=_resting_on(reading.decisions, lambda one: shown(one.citation)),
-        open_issues=tuple(filter(shown, reading.open_issues)),
-        key_points=tuple(filter(shown, reading.key_points)),
-        latest=tuple(one for one in reading.latest if shown(one.citation)),
-        headline=_without_lines(reading, hidden, shown),
+        tallies=_resting_on(reading.tallies, lambda tally: is_shown(tally.citation)),
+        decisions=_resting_on(reading.decisions, lambda decision: is_shown(decision.citation)),
+        open_issues=tuple(filter(is_shown, reading.open_issues)),
+        key_points=tuple(filter(is_shown, reading.key_points)),
+        latest=tuple(remark for remark in reading.latest if is_shown(remark.citation)),
+        headline=_without_lines(reading, hidden, is_shown),
         open_call=call,
     )
 
 
-def _resting_on(claims: tuple[_Bearing, ...], shown: Callable[[_Bearing], bool]) -> tuple[_Bearing, ...]:
-    return tuple(claim for claim in claims if shown(claim))
+def _resting_on(claims: tuple[_Bearing, ...], is_shown: Callable[[_Bearing], bool]) -> tuple[_Bearing, ...]:
+    return tuple(claim for claim in claims if is_shown(claim))
 
 
-def _without_evidence(outcome: ThreadOutcome, shown: Callable[[SentenceCitation], bool]) -> ThreadOutcome:
-    """An outcome whose evidence is all hidden is not said."""
-    left = tuple(filter(shown, outcome.evidence))
+def _without_evidence(outcome: ThreadOutcome, is_shown: Callable[[SentenceCitation], bool]) -> ThreadOutcome:
+    """Return the outcome without hidden evidence. An outcome without evidence left is not stated."""
+    left = tuple(filter(is_shown, outcome.evidence))
     if outcome.evidence and not left:
         return _nothing_said()
     return replace(outcome, evidence=left)
 
 
 def _without_lines(
-    reading: ThreadReading, hidden: Sequence[SentenceCitation], shown: Callable[[SentenceCitation], bool]
+    reading: ThreadReading, hidden: Sequence[SentenceCitation], is_shown: Callable[[SentenceCitation], bool]
 ) -> Headline:
-    came_out = _without_evidence(reading.outcome, shown).sentence
+    came_out = _without_evidence(reading.outcome, is_shown).sentence
     asked, left = (
-        "" if any(_begins(line, one.quote) for one in hidden) else line
+        "" if any(_begins(line, citation.quote) for citation in hidden) else line
         for line in (reading.headline.asked, reading.headline.left)
     )
     return Headline(asked=asked, came_out=came_out, left=left)
 
 
 def _begins(line: str, quote: str) -> bool:
-    """Lines are clipped sentences."""
+    """Return whether a headline's line, which may be clipped, begins the quote."""
     start = line.removesuffix("\u2026").strip()
     return bool(start) and quote.startswith(start)
 
 
 def _without_narrative(reading: ThreadReading, corrections: Sequence[ReadingCorrection]) -> ThreadReading:
-    """A model's own words may repeat what was corrected: nobody can check that, so they are left out."""
+    """Leave out the model's sentences that may repeat a corrected statement."""
     if reading.model is None:
         return reading
-    of_whole = any(one.kind is CorrectionKind.OUTCOME for one in corrections)
-    messages = {one.message_id for one in corrections if one.kind is not CorrectionKind.GENRE}
+    of_whole = any(correction.kind is CorrectionKind.OUTCOME for correction in corrections)
+    messages = {
+        correction.message_id for correction in corrections if correction.kind is not CorrectionKind.GENRE
+    }
     narrative = tuple(
-        told
-        for told in reading.model.narrative
-        if not of_whole and not any(evidence.message_id in messages for evidence in told.evidence)
+        sentence
+        for sentence in reading.model.narrative
+        if not of_whole and not any(evidence.message_id in messages for evidence in sentence.evidence)
     )
     return replace(reading, model=replace(reading.model, narrative=narrative))
 
 
-# positions
-
-
-def _with_position(reading: ThreadReading, one: ReadingCorrection) -> ThreadReading:
-    before = next((position for position in reading.positions if position.person == one.person), None)
-    others = tuple(position for position in reading.positions if position.person != one.person)
-    citation = one.citation or (before.citation if before else None)
-    if one.stance is None or citation is None:
-        return replace(reading, positions=others if one.stance is None else reading.positions)
-    made = Position(
-        person=one.person,
-        name=one.name or (before.name if before else one.person),
-        stance=one.stance,
+def _with_position(reading: ThreadReading, correction: ReadingCorrection) -> ThreadReading:
+    before = next((position for position in reading.positions if position.person == correction.person), None)
+    others = tuple(position for position in reading.positions if position.person != correction.person)
+    citation = correction.citation or (before.citation if before else None)
+    if correction.stance is None or citation is None:
+        return replace(reading, positions=others if correction.stance is None else reading.positions)
+    corrected = Position(
+        person=correction.person,
+        name=correction.name or (before.name if before else correction.person),
+        stance=correction.stance,
         tier=Tier.SAID,
         confidence=_SURE,
         citation=citation,
@@ -184,15 +190,15 @@ def _with_position(reading: ThreadReading, one: ReadingCorrection) -> ThreadRead
         binding=before.binding if before else None,
         rule=RULE,
     )
-    return replace(reading, positions=(*others, made))
+    return replace(reading, positions=(*others, corrected))
 
 
 def _stances(reading: ThreadReading) -> dict[str, PositionStance]:
-    return {one.person: one.stance for one in reading.positions if one.tier is Tier.SAID}
+    return {position.person: position.stance for position in reading.positions if position.tier is Tier.SAID}
 
 
 def _recounted(reading: ThreadReading, subject: str) -> ThreadReading:
-    """What follows from the positions that are said now."""
+    """Return the reading with everything that follows from the corrected positions."""
     stances = [stance for stance in _stances(reading).values() if stance is not PositionStance.PROPOSER]
     supporting = stances.count(PositionStance.SUPPORT)
     against = any(stance in _AGAINST for stance in stances)
@@ -216,7 +222,7 @@ def _recounted(reading: ThreadReading, subject: str) -> ThreadReading:
 def _counted_outcome(
     outcome: ThreadOutcome, supporting: int, subject: str, *, against: bool
 ) -> ThreadOutcome:
-    """A tally that includes what was corrected is not shown any more."""
+    """Return the counted outcome without its tally, or no outcome if the count no longer shows it."""
     if against and supporting:
         kind = OutcomeKind.CONTESTED
     elif supporting >= _ENOUGH_VOICES and outcome.kind in _AGREED:
@@ -224,9 +230,6 @@ def _counted_outcome(
     else:
         return _nothing_said()
     return replace(outcome, kind=kind, sentence=plain_sentence(kind, subject), votes=None)
-
-
-# outcomes
 
 
 def _nothing_said() -> ThreadOutcome:
@@ -240,19 +243,19 @@ def _nothing_said() -> ThreadOutcome:
     )
 
 
-def _with_outcome(reading: ThreadReading, one: ReadingCorrection, subject: str) -> ThreadReading:
-    assert one.outcome is not None  # noqa: S101 - the caller looked
-    kind = one.outcome
-    if kind is OutcomeKind.UNRESOLVED and not one.sentence:
+def _with_outcome(reading: ThreadReading, correction: ReadingCorrection, subject: str) -> ThreadReading:
+    assert correction.outcome is not None  # noqa: S101 - the caller checked
+    kind = correction.outcome
+    if kind is OutcomeKind.UNRESOLVED and not correction.sentence:
         outcome = _nothing_said()
     else:
         outcome = ThreadOutcome(
             kind=kind,
             tier=Tier.SAID,
             confidence=_SURE,
-            sentence=one.sentence or plain_sentence(kind, subject),
+            sentence=correction.sentence or plain_sentence(kind, subject),
             basis=ConsensusBasis.UNKNOWN,
-            evidence=(one.citation,) if one.citation else (),
+            evidence=(correction.citation,) if correction.citation else (),
             rule=RULE,
         )
     has_consensus = kind in _AGREED

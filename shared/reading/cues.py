@@ -1,6 +1,6 @@
-"""Wordings of acts: to accept, rule, promise, ask, thank. A cue is only a first hint.
+"""Wordings of acts: to accept, rule, promise, ask, thank.
 
-What a sentence answers and what stands near it decide.
+A cue is only a first hint. The mail that a sentence answers and the words near it decide.
 """
 
 import re
@@ -14,9 +14,9 @@ _NEVER = r"(?!)"
 
 
 class Cue:
-    """Patterns behind words that trigger their search: most sentences have none of these.
+    """Patterns behind trigger words, because most sentences have none of the words.
 
-    Without a pattern the words themselves are what is looked for.
+    Without a pattern, the trigger words themselves are the cue.
     """
 
     def __init__(self, triggers: str, *patterns: str) -> None:
@@ -24,20 +24,22 @@ class Cue:
         self.patterns = patterns
         self.pattern = "|".join(patterns)
 
-    # Compiled on first use: all of them would delay the start of a worker.
+    # Patterns are compiled on first use, because all of them would delay the start of a worker.
     @cached_property
     def _opening(self) -> re.Pattern[str]:
-        return re.compile("|".join(one for one in self.patterns if one.startswith("^")) or _NEVER)
+        return re.compile("|".join(pattern for pattern in self.patterns if pattern.startswith("^")) or _NEVER)
 
     @cached_property
     def anywhere(self) -> re.Pattern[str]:
-        return re.compile("|".join(one for one in self.patterns if not one.startswith("^")) or _NEVER)
+        return re.compile(
+            "|".join(pattern for pattern in self.patterns if not pattern.startswith("^")) or _NEVER
+        )
 
     def search(self, sentence: OwnSentence) -> re.Match[str] | None:
-        """Its first wording in the sentence: one at the start of it before all others."""
+        """Return the first match in the sentence. A match at its start precedes all others."""
         if self.triggers.isdisjoint(sentence.words):
             return None
-        # Several parts of the reader ask the same: the sentence keeps the answer.
+        # Several parts of the reader ask the same question, so the sentence keeps the answer.
         if self not in sentence.found:
             folded = sentence.folded
             sentence.found[self] = self._opening.match(folded) or self.anywhere.search(folded)
@@ -50,12 +52,12 @@ class Cue:
 
 
 def at_word(*alternatives: str) -> str:
-    """Alternatives at the start of a word, which is looked for once and not for each of them."""
-    return "|".join(rf"\b(?:{one})" for one in alternatives)
+    """Return alternatives that share one word boundary, so that it is searched only once."""
+    return "|".join(rf"\b(?:{alternative})" for alternative in alternatives)
 
 
 class Family:
-    """Groups of wordings, each behind triggers of its own: the narrower these, the less is searched."""
+    """A group of cues, each behind its own triggers. Narrow triggers avoid searches."""
 
     def __init__(self, *cues: Cue) -> None:
         self.cues = cues
@@ -66,11 +68,11 @@ class Family:
         self._triggers = frozenset(self._by_trigger)
 
     def may_find(self, sentence: OwnSentence) -> bool:
-        """Whether a word of the sentence triggers the search for any of them."""
+        """Return whether a word of the sentence triggers the search for any cue."""
         return not self._triggers.isdisjoint(sentence.words)
 
     def triggered(self, sentence: OwnSentence) -> list[Cue]:
-        """The cues that a word of the sentence triggers, in their order."""
+        """Return the cues that a word of the sentence triggers, in their order."""
         words = self._triggers & sentence.words
         if not words:
             return []
@@ -87,7 +89,7 @@ class Family:
         return sentence.found[self] is not None
 
 
-# What may stand before the word that counts, at a sentence's start.
+# Words that may precede the significant word at the start of a sentence.
 _FILLER = (
     r"(?:yes|yeah|"
     r"yep|yup|ok|okay|well|so|and|also|fwiw|imho|imo|oh|hmm+|thanks|thank you|personally|overall|in general|"
@@ -98,9 +100,8 @@ _FILLER = (
 LEAD = rf"^\W{{0,4}}(?:{_FILLER}(?: \w+)?[,.:!;-]+ ?|{_FILLER} ){{0,3}}"
 ACCEPTS = Cue(
     "queue|queued|queueing|queuing|apply|applied|merge|merged|merging|pull|pulled|commit|committed|pick|"
-    "picked|"
-    "take|pushed|landed|checked|accepted|push|requeue|replace|mark|committing|applying|pushing|added|taken|"
-    "upstream|master|next|main|trunk|mainline|staging|tree",
+    "picked|take|pushed|landed|checked|accepted|push|requeue|replace|mark|committing|applying|pushing|added|"
+    "taken|upstream|master|next|main|trunk|mainline|staging|tree",
     r"\b(?:will|let me|i'll|we'll|going to|shall|i'm going to) (?:\w+ ){0,3}(?:queue|"
     r"apply|merge|merging|queue?ing|pull|push|commit (?:this|it|them|these)|pick (?:this|these|it|them|up)|"
     r"take (?:it|this|them|these)|requeue|replace (?:it|this|them|what)|mark (?:it|this|them) (?:for|to))\b",
@@ -204,8 +205,7 @@ WITHDRAWS = Cue(
 )
 WITHDRAWS_OBJECTION = Cue(
     "withdraw|withdrawing|retract|retracted|drop|dropping|dropped|withdrawn|lift|lifted|lifting|revoke|"
-    "revoking|"
-    "longer|anymore|any",
+    "revoking|longer|anymore|any",
     r"\bi(?:'ll| will|'d like to| hereby| am|'m| have|'ve)?(?: \w+)? "
     r"(?:drop|dropp?ing|withdraw|withdrawn|withdrawing|retract|lift|lifting|revoke|revoking)"
     r" (?:my|this|the|that) (?:\w+ ){0,2}?(?:objections?|-1|vote|veto|nak|nack|concerns?|discuss)(?:\b|$)",
@@ -231,9 +231,8 @@ SOLVED = Cue(
 THANKS = Cue("thanks|thank|thx")
 ASKS_GROUP = Cue(
     "call|wglc|lc|adopt|adoption|please|objections|objection|poll|vote|votes|object|speak|consensus|feel|"
-    "respond|second|seconder|done|support|shout|voting|ballot|cfc|silence|reply|answer|replying|"
-    "responding|objects|oppose|"
-    "disagree|seconds|sponsors|seconders|dissent|nominate|propose",
+    "respond|second|seconder|done|support|shout|voting|ballot|cfc|silence|reply|answer|replying|responding|"
+    "objects|oppose|disagree|seconds|sponsors|seconders|dissent|nominate|propose",
     r"\b(?:starts?|begins?|initiates?|issu\w+|this is|opens?|announc\w+|starting|opening) (?:\S+ "
     r"){0,6}(?:last call|wglc|call for adoption|adoption call|consensus call|call for consensus|poll)\b",
     r"\b(?:wg|working group) ?last call (?:for|on) (?:the )?\W{0,3}(?:draft|document|\w+)",
@@ -249,8 +248,7 @@ ASKS_GROUP = Cue(
     r"\b(?:who|anyone|someone|somebody)\b.{0,40}\bsecond (?:this|it|the|mng|\S+-\d+)",
     r"\bwhether (?:they|you|people|others|the group|the wg) (?:would )?(?:support|agree|object)\b",
     r"\b(?:vote|voting|poll|ballot)(?: period| window)? (?:open|is (?:now )?open|will (?:be|remain|stay|"
-    r"close|end|run|last|start)|"
-    r"runs?|ends?|closes?)\b",
+    r"close|end|run|last|start)|runs?|ends?|closes?)\b",
     r"\b(?:this|the) (?:\w+ ){0,2}(?:last call|wglc|adoption call|cfc|consensus call|call for \w+)(?: "
     r"period)? (?:starts?|begins?|"
     r"runs?|ends?|closes?|(?:will|shall) (?:start|begin|end|close|run|last|be open))\b",
@@ -263,18 +261,15 @@ ASKS_GROUP = Cue(
     r"the )?(?:\w+ )?vote\b"
     r"(?! (?:of|that|which|was|had|passed))|\bput (?:this|it|the \w+) to (?:a |the )?vote\b",
     r"\b(?:does|do|has) any(?:one|body)(?: here| else)? (?:object|oppose|have (?:any )?objections?|"
-    r"disagree with (?:this|adopt\w*|"
-    r"publi\w*|remov\w*))\b",
+    r"disagree with (?:this|adopt\w*|publi\w*|remov\w*))\b",
     r"\b(?:looking|asking|ask|seek|seeking|calling|call|look) (?:for )?(?:\w+ )?(?:seconds|sponsors|"
     r"seconders)\b",
     r"\b(?:like|want|need|wish|wanted|order|trying) to (?:gauge|determine|confirm|check|assess|verify|"
-    r"establish)"
-    r" (?:\w+ ){0,4}(?:consensus|support)\b",
+    r"establish) (?:\w+ ){0,4}(?:consensus|support)\b",
     r"\blazy consensus\b.{0,60}\b(?:\d+|hours|days|week|until|by|unless|if)\b",
-    r"\b(?:if|unless) (?:there are|there is|i|we|any(?:one|body)|no-?one|nobody)(?: do not| don't)?(?: "
-    r"hear| see| get| receive)?"
-    r"(?: any| no)? (?:\w+ )?(?:objections?|objects?|dissent)\b.{0,60}\b(?:by|until|within|before|in the "
-    r"next)\b",
+    r"\b(?:if|unless) (?:there are|there is|i|we|any(?:one|body)|no-?one|nobody)(?: do not| don't)?(?: hear|"
+    r" see| get| receive)?(?: any| no)? (?:\w+ )?(?:objections?|objects?|dissent)\b.{0,60}\b(?:by|until|"
+    r"within|before|in the next)\b",
     r"\b(?:like|want|wish|pleased|happy) to (?:nominate|propose) .{2,60}\b(?:as|to be(?:come)?|for) "
     r"(?:an? |the )?(?:new |next )?"
     r"(?:committer|maintainer|co-?maintainer|reviewer|member|chair|pmc member|release manager)\b",
@@ -358,10 +353,9 @@ ADVANCES = Cue(
     r"\b.{0,20}\b(?:iesg|publication|advance\w*|forward|sent)\b",
     r"\b(?:draft|document|it) (?:has |have )?passed (?:the )?(?:wg |working group )?(?:last call|wglc)\b|"
     r"\bwglc (?:has |is )?passed\b",
-    r"\b(?:so|therefore|thus|accordingly|hence),? (?:the )?(?:i|we|chairs)(?:'ll| will| are going to| am "
-    r"going to) (?:now )?"
-    r"(?:publish|adopt|proceed|advance|go ahead|move (?:forward|ahead|on)|request (?:the )?publication|"
-    r"release|accept)\b",
+    r"\b(?:so|therefore|thus|accordingly|hence),? (?:the )?(?:i|we|chairs)(?:'ll| will| are going to|"
+    r" am going to) (?:now )?(?:publish|adopt|proceed|advance|go ahead|move (?:forward|ahead|on)|"
+    r"request (?:the )?publication|release|accept)\b",
     r"\b(?:i|we|chairs)(?:'ll| will| are going to) (?:now )?(?:move|go) (?:ahead|forward) with (?:the |its )?"
     r"(?:publication|adoption|publishing|adopting|release|change)\b",
     r"\b(?:draft|document) (?:will be|will now be|has been|is being|is)"
@@ -429,7 +423,7 @@ IN_PERSON = re.compile(
     r"\bas an? (?:individual|participant|contributor|implementer|co-?author)\b|"
     r"\b(?:speaking )?(?:personally|for myself)\b|\bnot (?:speaking )?as (?:the |a )?(?:co-?)?chair\b"
 )
-"""Who has a role and says that they speak without it."""
+"""A role holder says that they speak without the role."""
 CLOSES = re.compile(
     r"\b(?:call|wglc|poll|discussion|thread|question)\b.{0,40}\b(?:closed|concluded|ended|completed?|"
     r"over|finished)\b|\bconcludes the\b|\b(?:closing|i(?:'ll| will)? close|we(?:'ll| will)? close)"
@@ -454,7 +448,7 @@ TALLY = Cue(
     rf"\b{_NUMBER} (?:\w+ )?(?:expressions?|statements?|messages?|mails|replies|responses|voices|votes) "
     r"(?:\w+ )?(?:of support|in support|in favou?r|for|against)\b",
 )
-"""How many stand where, by somebody's count."""
+"""The number of people on each side, as a participant counts them."""
 WANTS_NEW_VERSION = Cue(
     "version|revision|draft|update|revise|address|addresses|addressing|id",
     r"\b(?:post|submit|publish|issue|upload|produce|prepare|provide|need|needs|await|awaiting|request|spin)"
@@ -476,38 +470,36 @@ UNOPPOSED = Cue(
     r"\b.{0,40}[,;]? (?:so )?(?:i|we)(?:'ve| have) (?:\w+ )?(?:moved|gone|done|made|"
     r"renamed|merged|committed|pushed|applied|removed|added|changed|completed|switched|started|proceeded)\b",
 )
-"""Who put it tells that nobody was against it, and that it is done."""
+"""The proposer says that nobody was against it and that it is done."""
 GOES_ON = Cue(
     "extend|extended|extending|reopen|reopened|continue|continues|restart|another|second|again|yet|open",
-    r"\b(?:extend(?:ed|ing)?|re-?open(?:ed|ing)?|restart(?:ed|ing)?)\b|"
-    r"\b(?:call|discussion|thread|poll|debate)s? (?:will )?continues?\b|\bcontinue (?:the|this|to) "
-    r"(?:call|discuss\w*)\b|"
-    r"\b(?:another|second) (?:\w+ )?call\b|\bcall again\b|\b(?:not|n't)\b.{0,60}\byet\b|\bstays? open\b",
+    r"\b(?:extend(?:ed|ing)?|re-?open(?:ed|ing)?|restart(?:ed|ing)?)\b|\b(?:call|discussion|thread|poll|"
+    r"debate)s? (?:will )?continues?\b|\bcontinue (?:the|this|to) (?:call|discuss\w*)\b|\b(?:another|"
+    r"second) (?:\w+ )?call\b|\bcall again\b|\b(?:not|n't)\b.{0,60}\byet\b|\bstays? open\b",
 )
 ON_WHAT_TERMS = re.compile(
     r"\b(?:if|unless|once|until|"
     r"when|should|would|could|might|may|hope|hopes|hoping|wish|expect|expected|want|wants|whether|soon|can)\b"
 )
-"""Who says under which terms something ends, or hopes that it does, does not end it."""
+"""A sentence that sets terms for an end, or hopes for it, does not end anything."""
 _NO = re.compile(r"n't\b|\b(?:not?|never|hardly|without|rather)\b")
 _CLAUSE_END = re.compile(r"[,;:.!]")
 _NOT = re.compile(r"n't\b|\b(?:not|never|hardly)\b")
 HAPPY = re.compile(
-    r"\b(?:no|without) (?:\w+ ){0,2}(?:objections?|"
-    r"opposition|concerns|dissent|comments|issues|one (?:objected|opposed)|other votes?|-1)\b|"
-    r"\b(?:did|have|has|had)(?: ?n't| not) (?:receive|hear|see|get|gotten|received|heard|seen) (?:\w+ ){0,2}"
-    r"(?:objections?|opposition|concerns|dissent)\b"
+    r"\b(?:no|without) (?:\w+ ){0,2}(?:objections?|opposition|concerns|dissent|comments|issues|"
+    r"one (?:objected|opposed)|other votes?|-1)\b|\b(?:did|have|has|had)(?: ?n't| not) (?:receive|hear|see|"
+    r"get|gotten|received|heard|seen) (?:\w+ ){0,2}(?:objections?|opposition|concerns|dissent)\b"
 )
-"""Negations of somebody who sums up that nobody was against it."""
+"""Negations in a summary that nobody was against it."""
 
 
 def closing_of(sentence: OwnSentence) -> str | None:
-    """How a sentence ends a vote: `passed`, `cancelled`, or not at all."""
+    """Return how a sentence ends a vote: `passed`, `cancelled`, or None."""
     if sentence.asks:
         return None
     folded = sentence.folded
     if (found := _FAILS.search(sentence)) and not ON_WHAT_TERMS.search(folded):
-        # "No reason to cancel the vote": what is denied before it, in the same clause, is not done.
+        # "No reason to cancel the vote": a denial before it in the same clause cancels nothing.
         return None if _NO.search(_CLAUSE_END.split(folded[: found.start()])[-1]) else "cancelled"
     found = _PASSES.search(sentence)
     if found is None or _NOT.search(found[0]) or ON_WHAT_TERMS.search(folded[: found.end()]):

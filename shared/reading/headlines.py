@@ -1,4 +1,4 @@
-"""A reading in words: the outcome's sentence, three lines for a headline, and calls that are still open."""
+"""A reading in words: the outcome's sentence, a headline of three lines, and open calls."""
 
 import re
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ KINDS = {
     OutcomeKind.UNANSWERED: "No answer found",
     OutcomeKind.INFORMATIONAL: "For information",
 }
-# More exact than the kind: the rule shows which of its cases it is.
+# More exact than the kind, because the rule shows which case it is.
 _BY_RULE = {
     (OutcomeKind.REJECTED, "withdrawn"): "Withdrawn",
     (OutcomeKind.REJECTED, "vote cancelled"): "Vote canceled",
@@ -62,11 +62,11 @@ _RULED = {
     "put off": "Put off",
     CLOSING_STATEMENT: "Closing statement",
 }
-"""What one with a role said, where it is told in their words."""
+"""Outcomes in the words of the person with a role."""
 
 
 def authority_of(thread: LinkedThread, verdict: Ending) -> Authority | None:
-    """Who decided, where one with a role did."""
+    """Return who decided, if that was a person with a role."""
     settled = verdict.settled_by
     decided = verdict.basis in {ConsensusBasis.RULED, ConsensusBasis.CALLED}
     if settled is None or not decided or settled.role in {None, "proposer"}:
@@ -80,33 +80,37 @@ def authority_by(thread: LinkedThread, word: EndingWord) -> Authority:
 
 
 def outcome_sentence(
-    thread: LinkedThread, put: Proposal, verdict: Ending, said: Sequence[Position], votes: VoteCount | None
+    thread: LinkedThread,
+    proposal: Proposal,
+    verdict: Ending,
+    said: Sequence[Position],
+    votes: VoteCount | None,
 ) -> str:
-    """One sentence for a headline, without the words it rests on; what cannot be said is not."""
+    """Return one sentence for a headline, which states only what is sure."""
     if not verdict.sure and verdict.rule != CLOSING_STATEMENT:
         return _NOTHING
     if _is_promised(verdict) and verdict.evidence is not None:
         mail = thread.mail_of(verdict.evidence)
-        return _ended(clipped(f"{_name(mail)} promised changes{_on_day(mail)}", MAX_WORDS))
+        return _with_full_stop(clipped(f"{_name(mail)} promised changes{_on_day(mail)}", MAX_WORDS))
     words = _RULED.get(verdict.rule) or _BY_RULE.get((verdict.kind, verdict.rule)) or KINDS[verdict.kind]
     if votes is not None and (votes.binding_for or votes.other_for):
         words = f"{words}: {_tally(votes)}"
     elif verdict.basis is ConsensusBasis.COUNTED and verdict.evidence is None:
         words = _counted(thread, verdict.kind, words, said)
-    name, shown = decided_by(thread, put, verdict), _shown_by(thread, verdict)
+    name, suffix = decided_by(thread, proposal, verdict), _evidence_suffix(thread, verdict)
     by = f" by {name}" if name else ""
-    return _ended(clipped(f"{words}{',' if by and ',' in words else ''}{by}{shown}", MAX_WORDS))
+    return _with_full_stop(clipped(f"{words}{',' if by and ',' in words else ''}{by}{suffix}", MAX_WORDS))
 
 
-def decided_by(thread: LinkedThread, put: Proposal, verdict: Ending) -> str:
-    """Who decided; else who withdrew it or promised changes, or the only one who can have answered."""
+def decided_by(thread: LinkedThread, proposal: Proposal, verdict: Ending) -> str:
+    """Return who decided, withdrew or promised changes, or the only person who can have answered."""
     authority = authority_of(thread, verdict)
     if authority is not None:
         return f"{authority.name} ({authority.role})"
     if (verdict.rule == "withdrawn" or _is_promised(verdict)) and verdict.evidence is not None:
         return _name(thread.mail_of(verdict.evidence))
     if verdict.kind is OutcomeKind.ANSWERED:
-        others = {mail.person: mail for mail in thread.mails if mail.person != put.mail.person}
+        others = {mail.person: mail for mail in thread.mails if mail.person != proposal.mail.person}
         return _name(next(iter(others.values()))) if len(others) == 1 else ""
     return ""
 
@@ -119,8 +123,8 @@ def _name(mail: LinkedMail) -> str:
     return clipped(display_name(mail.mail.name, mail.mail.address), _NAME_WORDS)
 
 
-def _shown_by(thread: LinkedThread, verdict: Ending) -> str:
-    """When the words were written that show it, and by whom where that is not who decided."""
+def _evidence_suffix(thread: LinkedThread, verdict: Ending) -> str:
+    """Return the date of the evidence, with its writer unless the writer decided."""
     if verdict.evidence is None:
         return ""
     mail = thread.mail_of(verdict.evidence)
@@ -144,11 +148,11 @@ def _counted(thread: LinkedThread, kind: OutcomeKind, words: str, said: Sequence
 
 
 def plain_sentence(kind: OutcomeKind | None, subject: str) -> str:
-    """Of an outcome that nobody is named for; None: nothing can be said."""
-    return _NOTHING if kind is None else _ended(f"{KINDS[kind]}: {subject_words(subject)}")
+    """Return the sentence of an outcome without a person, or "No decision found." for None."""
+    return _NOTHING if kind is None else _with_full_stop(f"{KINDS[kind]}: {subject_words(subject)}")
 
 
-def _ended(sentence: str) -> str:
+def _with_full_stop(sentence: str) -> str:
     return sentence if sentence.endswith(("?", "!", ".")) else f"{sentence}."
 
 
@@ -160,14 +164,18 @@ def _tally(votes: VoteCount) -> str:
 
 
 def summary_lines(
-    put: Proposal,
+    proposal: Proposal,
     sentence: str,
     objections: Sequence[Objection],
     open_issues: Sequence[OwnSentence],
     open_call: OpenCall | None,
 ) -> Headline:
-    asked = clipped(put.words.text, MAX_WORDS) if put.words else split_subject(put.mail.mail.subject).text
-    outstanding = [one for one in objections if one.fate is Fate.OUTSTANDING]
+    asked = (
+        clipped(proposal.words.text, MAX_WORDS)
+        if proposal.words
+        else split_subject(proposal.mail.mail.subject).text
+    )
+    outstanding = [objection for objection in objections if objection.fate is Fate.OUTSTANDING]
     left = ""
     if outstanding:
         left = clipped(outstanding[-1].citation.quote, MAX_WORDS)
@@ -179,7 +187,7 @@ def summary_lines(
 
 
 def subject_words(subject: str) -> str:
-    """A subject without its tags, short enough for a headline."""
+    """Return a subject without its tags, short enough for a headline."""
     return clipped(split_subject(subject).text or "the proposal", _SUBJECT_WORDS)
 
 
@@ -201,53 +209,57 @@ _NUMBERS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4}
 _HOURS = {"h": 1, "d": 24, "w": 168}
 _APACHE_WINDOW = timedelta(hours=72)
 _USUAL_TIME = timedelta(days=14)
-"""Of a call that names no end."""
+"""The assumed duration of a call that names no end."""
 
 
-def read_open_call(thread: LinkedThread, put: Proposal, objections: Sequence[Objection]) -> OpenCall | None:
-    if put.form not in {PropositionForm.VOTE, PropositionForm.CALL}:
+def read_open_call(
+    thread: LinkedThread, proposal: Proposal, objections: Sequence[Objection]
+) -> OpenCall | None:
+    if proposal.form not in {PropositionForm.VOTE, PropositionForm.CALL}:
         return None
-    ends, words = find_end(thread, put)
-    if not _is_running(thread, put, ends):
+    ends, words = find_end(thread, proposal)
+    if not _is_running(thread, proposal, ends):
         return None
     spoken: dict[str, str] = {}  # each person once, however many addresses they write from
     for mail in thread.mails:
-        if mail.person not in put.proposers:
+        if mail.person not in proposal.proposers:
             spoken.setdefault(mail.person, mail.mail.address.lower())
     return OpenCall(
-        question=thread.cite(put.words) if put.words else None,
+        question=thread.cite(proposal.words) if proposal.words else None,
         ends=ends,
         ends_text=words,
         spoken=tuple(dict.fromkeys(spoken.values())),
-        outstanding=tuple(one.citation for one in objections if one.fate is Fate.OUTSTANDING),
+        outstanding=tuple(
+            objection.citation for objection in objections if objection.fate is Fate.OUTSTANDING
+        ),
     )
 
 
-def _is_running(thread: LinkedThread, put: Proposal, ends: date | None) -> bool:
-    """Nobody wrote after its end: what is written then may be the result, in words that are not known."""
-    sent = put.mail.mail.date
-    may_end_it = [mail for mail in thread.mails if _may_end(thread, put, mail)]
+def _is_running(thread: LinkedThread, proposal: Proposal, ends: date | None) -> bool:
+    """Return whether the people who may end the call did not write after its end."""
+    sent = proposal.mail.mail.date
+    may_end_it = [mail for mail in thread.mails if _may_end(thread, proposal, mail)]
     written = [mail.mail.date for mail in may_end_it if mail.mail.date is not None]
-    if ends is None and sent is not None and put.form is PropositionForm.CALL:
+    if ends is None and sent is not None and proposal.form is PropositionForm.CALL:
         ends = (sent + _USUAL_TIME).date()
     return ends is not None and bool(written) and max(written).date() <= ends
 
 
-def _may_end(thread: LinkedThread, put: Proposal, mail: LinkedMail) -> bool:
-    """Who asked, who has a role, and everybody of whom these take note: nobody else ends a call."""
-    return mail.person in put.owners or thread.is_heard(mail, put.owners)
+def _may_end(thread: LinkedThread, proposal: Proposal, mail: LinkedMail) -> bool:
+    """Return whether the writer asked, has a role, or is heard by such people."""
+    return mail.person in proposal.owners or thread.is_heard(mail, proposal.owners)
 
 
-def find_end(thread: LinkedThread, put: Proposal) -> tuple[date | None, str]:
-    """The day on which the call ends, with the words that name it; an Apache vote lasts at least 72 hours."""
-    sent = put.mail.mail.date
-    for sentence in put.mail.sentences:
+def find_end(thread: LinkedThread, proposal: Proposal) -> tuple[date | None, str]:
+    """Return the day on which a call ends and its words. An Apache vote lasts at least 72 hours."""
+    sent = proposal.mail.mail.date
+    for sentence in proposal.mail.sentences:
         if not _ENDS.finds(sentence):
             continue
         named = _named_day(sentence.folded, sent) or _after_duration(sentence.folded, sent)
         if named is not None:
             return named, sentence.text
-    if put.form is PropositionForm.VOTE and thread.preset is Preset.APACHE and sent is not None:
+    if proposal.form is PropositionForm.VOTE and thread.preset is Preset.APACHE and sent is not None:
         return (sent + _APACHE_WINDOW).date(), ""
     return None, ""
 
@@ -275,7 +287,7 @@ def _in_year(month: int, day: int, year: str | None, sent: datetime | None) -> d
     if sent is None:
         return None
     this_year = _day(sent.year, month, day)
-    # A call of December that ends in January names no year.
+    # A call in December that ends in January names no year.
     if this_year is not None and this_year < sent.date():
         return _day(sent.year + 1, month, day)
     return this_year

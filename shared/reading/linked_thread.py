@@ -1,4 +1,4 @@
-"""A thread with its reply links, people and own sentences: every part of the reader works on it."""
+"""A thread with its reply links, people and own sentences, on which every part of the reader works."""
 
 import re
 from collections import defaultdict
@@ -18,7 +18,7 @@ from shared.models.values import (
     SourceProfile,
     Tier,
 )
-from shared.reading.cues import TRAILER
+from shared.reading.cues import TRAILER, Cue, Family
 from shared.reading.look_alikes import skeleton
 from shared.reading.mails import MAX_CHARS, OwnSentence, ThreadMail, own_sentences, word_key
 
@@ -40,7 +40,7 @@ _ROLE_WORDS = (
     *("chair", "maintainer", "editor", "shepherd", "area director", "release manager", "secretary"),
     *("rapporteur", "pmc ", "ad hat"),
 )
-"""Without one of these nobody claims a role: most mails are not searched further."""
+"""Only a mail with one of these words can claim a role, so most mails are not searched further."""
 UNAUTHENTICATED = "unauthenticated sender"
 SAME_NAME = "same name as another address"
 CONFUSABLE = "name looks like another participant's"
@@ -48,7 +48,7 @@ CLAIMS_ROLE = "claims a role that the source does not name"
 
 
 def display_name(name: str, address: str) -> str:
-    """The person's name without quotes, a gateway or a company in brackets; else the address's first part."""
+    """Return the name without quotes, gateway or company, or the address's first part."""
     plain = name.strip("\"' ")
     if via := _VIA.match(plain):
         plain = via[1].strip("\"' ")
@@ -57,31 +57,31 @@ def display_name(name: str, address: str) -> str:
 
 
 class People:
-    """Who wrote each mail: its address, with what an operator joined to it. A name joins nobody."""
+    """The sender of each mail: its address and those that an operator joined to it, never a name."""
 
     def __init__(self, mails: Sequence[ThreadMail], profile: SourceProfile) -> None:
         self._profile = profile
         self._aliases = {
-            fold_address(one): fold_address(addresses[0])
+            fold_address(address): fold_address(addresses[0])
             for addresses in profile.aliases
-            for one in addresses
+            for address in addresses
         }
-        self._namesakes = {fold_address(one) for addresses in profile.namesakes for one in addresses}
+        self._namesakes = {fold_address(address) for addresses in profile.namesakes for address in addresses}
         self._mails = mails
         self.of_mail = [self.address(mail) for mail in mails]
         authors = ((number, self._author(mail)) for number, mail in enumerate(mails))
         self.authors = {number: author for number, author in authors if author}
-        """By mail: who wrote the patch that it brings, by its body. Authorship, and no identity."""
+        """The author of the patch in a mail, as its body states. Authorship proves no identity."""
         self._roles = [self._role_holder(mail) for mail in mails]
 
     def role(self, mail: int) -> RoleHolder | None:
-        """The role that the mail's sender held on its date."""
+        """Return the role that the mail's sender held on its date."""
         return self._roles[mail]
 
     def address(self, mail: ThreadMail) -> str:
-        """Which senders are the same: plus-tags folded, and addresses that an operator joined.
+        """Return the sender's identity: plus-tags folded, and addresses that an operator joined.
 
-        An address that writes for several names has one identity for each of them.
+        An address that writes for several names has one identity for each name.
         """
         folded = fold_address(mail.address)
         if self._is_sent_for_another(mail):
@@ -89,7 +89,7 @@ class People:
         return self._aliases.get(folded, folded)
 
     def voice(self, mail: int) -> str:
-        """What counts as one voice: addresses with one full name, unless an operator told them apart."""
+        """Return the key of one voice: addresses with one full name, unless an operator separated them."""
         sent = self._mails[mail]
         if fold_address(sent.address) in self._namesakes:
             return self.of_mail[mail]
@@ -97,7 +97,7 @@ class People:
         return names[0] if names else self.of_mail[mail]
 
     def may_speak_for(self, mail: int, other: int) -> bool:
-        """Whether the mail is from the other's sender, or from the author for whom a gateway sent it."""
+        """Return whether the mail is from the other's sender, or from the author behind a gateway."""
         author = self.authors.get(other) if self._is_sent_for_another(self._mails[other]) else None
         return self.of_mail[mail] in {self.of_mail[other], author}
 
@@ -105,7 +105,7 @@ class People:
         return is_gateway_name(mail.name) or self._profile.is_gateway(mail.address, mail.list_id)
 
     def _author(self, mail: ThreadMail) -> str | None:
-        """The address in the `From:` line that opens a git-style patch: whoever sends it may write any."""
+        """Return the address in the `From:` line of a git patch. The sender may write any address there."""
         found = _BODY_AUTHOR.match(mail.text) if mail.text.lstrip().startswith("From:") else None
         if found is None or not _brings_a_patch(mail):
             return None
@@ -128,7 +128,7 @@ class People:
 
     @cached_property
     def _names(self) -> dict[str, dict[str, str]]:
-        """Of each name, as it looks: who writes under it themselves, and how they write it."""
+        """The people who write under each name as it looks, and how they spell it."""
         found: dict[str, dict[str, str]] = {}
         for mail, person in zip(self._mails, self.of_mail, strict=True):
             if self._is_sent_for_another(mail):
@@ -139,7 +139,7 @@ class People:
         return found
 
     def marks(self, number: int) -> tuple[str, ...]:
-        """What a reader has to know of the mail's sender: few take a position, so it is found when asked."""
+        """Return the warnings about the mail's sender. Few mails need them, so they are found on demand."""
         mail, person = self._mails[number], self.of_mail[number]
         name = display_name(mail.name, mail.address)
         named = self._names.get(skeleton(name), {}) | self._names.get(f"@{skeleton(mail.address)}", {})
@@ -154,14 +154,14 @@ class People:
 
 
 def fold_address(address: str) -> str:
-    """Without a plus-tag, which the owner of an address adds as they like."""
+    """Return the address without a plus-tag, which its owner can add at will."""
     local, at, domain = address.lower().rpartition("@")
     plain = local.partition("+")[0]
     return f"{plain}@{domain}" if at and plain else address.lower()
 
 
 def full_name_key(name: str) -> list[str]:
-    """A key for a full name, whichever part comes first; a first name alone tells nobody apart."""
+    """Return a key for a full name in any order, or an empty list for a first name alone."""
     words = word_key(name).split()
     joined = " ".join(sorted(words))
     return [f"name:{joined}"] if len(words) > 1 and len(joined) > _MIN_NAME else []
@@ -172,7 +172,7 @@ def _brings_a_patch(mail: ThreadMail) -> bool:
 
 
 def is_gateway_name(name: str) -> bool:
-    """Whether the name says that somebody wrote it for another: anybody can write such a name."""
+    """Return whether the name says that a person wrote it for another. Anybody can write such a name."""
     return bool(_VIA.match(name.strip("\"' ")))
 
 
@@ -194,10 +194,10 @@ _MACHINE = re.compile(
 _VERSION = re.compile(r"\bv(\d{1,3})\b", re.IGNORECASE)
 _SERIES_PART = re.compile(r"\b(\d{1,3})/(\d{1,3})\s*\]")
 _MAX_ANCESTORS = 12
-"""How far up an ancestor's words are looked for: older quotes are rare, long chains of replies are not."""
+"""The number of ancestors whose words are searched. Older quotes are rare, long chains of replies are not."""
 _LONGEST_NAME = 80
 _MAX_SEARCHED = 20_000
-"""Letters of a mail in which a quoted line is looked for: what lies beyond is a long patch."""
+"""Letters of a mail in which a quoted line is looked for. The rest is a long patch."""
 _MIN_KEY = 24
 """Letters of a sentence that two people do not write by chance."""
 _DIFF_MARKS = ("\ndiff --git ", "\n--- a/", "\n@@ -", "\nIndex: ")
@@ -211,7 +211,7 @@ _MAX_TAIL = 600
 
 @dataclass
 class LinkedMail:
-    """A mail in its place. `number` counts in the thread, `parent` is such a number."""
+    """A mail in its thread. `number` is its index in the thread, and `parent` is such an index."""
 
     number: int
     mail: ThreadMail
@@ -221,14 +221,26 @@ class LinkedMail:
     has_diff: bool
     is_reply: bool
     is_machine: bool
-    """Written by a program: it tells what was done, and stands nowhere."""
+    """A program wrote it. It reports actions and takes no side."""
     is_patch: bool
-    """Whether the mail itself brings a patch, a series' cover letter or a pull request."""
+    """The mail itself brings a patch, a cover letter or a pull request."""
 
     @cached_property
     def words(self) -> str:
-        """All own words, bare: to find a quoted line's origin."""
+        """All own words without punctuation, to find the origin of a quoted line."""
         return word_key(self.mail.text[:_MAX_SEARCHED])
+
+    def has(self, cue: Cue | Family) -> bool:
+        """Return whether a sentence of the mail has the cue."""
+        return any(map(cue.finds, self.sentences))
+
+    def matches(self, pattern: re.Pattern[str]) -> bool:
+        """Return whether the pattern matches in a sentence of the mail."""
+        return any(pattern.search(sentence.folded) for sentence in self.sentences)
+
+    @property
+    def asks(self) -> bool:
+        return any(sentence.asks for sentence in self.sentences)
 
     @property
     def version(self) -> int:
@@ -237,13 +249,13 @@ class LinkedMail:
 
     @property
     def is_part(self) -> bool:
-        """A patch of a series, and not its cover letter."""
+        """Whether it is a patch of a series, and not the cover letter."""
         found = _SERIES_PART.search(self.mail.subject)
         return found is not None and int(found[1]) > 0
 
     @property
     def is_one_of_many(self) -> bool:
-        """One patch of a series of several, or an answer to one."""
+        """Whether it is one patch of several in a series, or an answer to one."""
         found = _SERIES_PART.search(self.mail.subject)
         return found is not None and int(found[1]) > 0 and int(found[2]) > 1
 
@@ -267,8 +279,9 @@ class LinkedThread:
 
     def _link(self, number: int, mail: ThreadMail, numbers: dict[str, int]) -> LinkedMail:
         wanted = [mail.reply_to, *reversed(mail.references)]
-        # A parent may stand later where clocks were wrong. Cycles do no harm: `ancestors` is bounded.
-        parent = next((numbers[one] for one in wanted if one in numbers and numbers[one] != number), None)
+        # With wrong clocks a parent may come later. Cycles are harmless, because `ancestors` is bounded.
+        found = (numbers[message_id] for message_id in wanted if message_id in numbers)
+        parent = next((other for other in found if other != number), None)
         is_reply = split_subject(mail.subject).is_reply
         return LinkedMail(
             number=number,
@@ -283,19 +296,19 @@ class LinkedThread:
         )
 
     def _drop_borrowed(self) -> None:
-        """Leave out sentences of a mail that it answers: quoted, though no mark says so.
+        """Leave out sentences that are quoted from an answered mail without a mark.
 
-        Only a mail that the sender names is one that they may have quoted. A date shows nothing: anybody can
-        write an earlier one above another's words.
+        Only mails that the sender names count. A date proves nothing, because anybody can write an earlier
+        one above another person's words.
         """
         for mail in self.mails:
-            others = [one.words for one in self.named_ancestors(mail) if one.person != mail.person]
-            borrowed = [_is_borrowed(one, others) for one in mail.sentences]
+            others = [other.words for other in self.named_ancestors(mail) if other.person != mail.person]
+            borrowed = [_is_borrowed(sentence, others) for sentence in mail.sentences]
             kept = [
-                one
-                for number, one in enumerate(mail.sentences)
+                sentence
+                for number, sentence in enumerate(mail.sentences)
                 if not borrowed[number]
-                or (not _stands_among(borrowed, number) and _is_own_trailer(one, mail.mail))
+                or (not _is_next_to_borrowed(borrowed, number) and _is_own_trailer(sentence, mail.mail))
             ]
             if len(kept) < len(mail.sentences):
                 for index, sentence in enumerate(kept):
@@ -303,13 +316,13 @@ class LinkedThread:
                 mail.sentences = kept
 
     def named_ancestors(self, mail: LinkedMail) -> Iterator[LinkedMail]:
-        """The mails that it names in In-Reply-To and References, the nearest first."""
+        """Yield the mails that it names in In-Reply-To and References, the nearest first."""
         named = dict.fromkeys([mail.mail.reply_to or "", *reversed(mail.mail.references)])
-        found = (self._numbers[one] for one in named if one in self._numbers)
+        found = (self._numbers[message_id] for message_id in named if message_id in self._numbers)
         yield from (self.mails[number] for number in islice(found, _MAX_ANCESTORS) if number != mail.number)
 
     def ancestors(self, mail: LinkedMail) -> Iterator[LinkedMail]:
-        """The mails it answers, nearest first, up to a bound."""
+        """Yield the mails that it answers, the nearest first, up to a bound."""
         parent = mail.parent
         for _ in range(_MAX_ANCESTORS):
             if parent is None:
@@ -318,21 +331,21 @@ class LinkedThread:
             parent = self.mails[parent].parent
 
     def is_taken_up(self, mail: LinkedMail) -> bool:
-        """Whether the mail may put something to the group, whoever sent it.
+        """Return whether the mail may make a proposal to the group, whoever sent it.
 
-        Its sender opened the thread or has a role, or somebody of another domain or several people answer it.
+        Its sender opened the thread or has a role, or a person of another domain or several people answer it.
         """
-        # Where the first mail is missing, nobody opened the thread: the earliest date is only claimed.
+        # If the first mail is missing, the thread has no opener. The earliest date is only claimed.
         is_cut = self.root.parent is None and bool(self.root.mail.reply_to or self.root.mail.references)
         openers = set[str]() if is_cut else {self.root.person}
         if mail.person in openers or self.people.role(mail.number) is not None:
             return True
-        answers = [one for one in self._answers.get(mail.number, ()) if one.person != mail.person]
-        others = {one.person for one in answers}
-        has_role = any(self.people.role(one.number) is not None for one in answers)
+        answers = [answer for answer in self._answers.get(mail.number, ()) if answer.person != mail.person]
+        others = {answer.person for answer in answers}
+        has_role = any(self.people.role(answer.number) is not None for answer in answers)
         domain = _domain(mail.mail.address)
         is_local = domain == _domain(self.root.mail.address)
-        elsewhere = [one for one in answers if is_local or _domain(one.mail.address) != domain]
+        elsewhere = [answer for answer in answers if is_local or _domain(answer.mail.address) != domain]
         return has_role or bool(openers & others) or bool(elsewhere) or len(others) > 1
 
     @cached_property
@@ -345,7 +358,7 @@ class LinkedThread:
 
     @cached_property
     def answered_by_others(self) -> dict[int, set[str]]:
-        """Who else answers each mail that is answered at all."""
+        """The other people who answer each answered mail."""
         found: dict[int, set[str]] = {}
         for mail in self.mails:
             if mail.parent is not None and mail.person != self.mails[mail.parent].person:
@@ -357,7 +370,7 @@ class LinkedThread:
             yield from mail.sentences
 
     def voices(self, positions: Iterable[Position], stance: PositionStance) -> int:
-        """How many are said to take that stance; addresses with one full name are one voice."""
+        """Count the stated positions with that stance. Addresses with one full name are one voice."""
         return len(
             {
                 self.people.voice(self._numbers[position.citation.message_id])
@@ -367,7 +380,7 @@ class LinkedThread:
         )
 
     def is_heard(self, mail: LinkedMail, owners: set[str]) -> bool:
-        """Its sender has a role, or it is answered by one who has, or by who put the matter."""
+        """Return whether the sender has a role, or a role holder or one of `owners` answers the mail."""
         if self.people.role(mail.number) is not None:
             return True
         return any(
@@ -380,7 +393,7 @@ class LinkedThread:
         return self.mails[sentence.mail]
 
     def answered(self, sentence: OwnSentence) -> int | None:
-        """The mail that a sentence answers: the one whose words stand quoted right above, else the parent."""
+        """Return the mail that a sentence answers: the source of the quote above it, or the parent."""
         place = (sentence.mail, sentence.block)
         if place not in self._answered:
             self._answered[place] = self._find_answered(self.mail_of(sentence), sentence.block)
@@ -393,7 +406,7 @@ class LinkedThread:
             for ancestor in self.ancestors(mail):
                 if probe in ancestor.words:
                     return ancestor.number
-        # Nothing shows where the lines come from: with one block it is most likely the mail replied to.
+        # Nothing shows the source of the lines. If there is one block, the parent is the most likely source.
         return mail.parent if len(mail.mail.quotes) <= 1 else None
 
     def following(self, sentence: OwnSentence) -> OwnSentence | None:
@@ -414,27 +427,27 @@ def _domain(address: str) -> str:
 
 
 def _is_own_trailer(sentence: OwnSentence, mail: ThreadMail) -> bool:
-    """Whether it is the sender's own `Reviewed-by:`: the same line as of the version before is given anew."""
+    """Return whether it is the sender's own `Reviewed-by:`, which is repeated for each version."""
     found = TRAILER.match(sentence.text)
     return found is not None and found[3].lower() == mail.address.lower()
 
 
-def _stands_among(borrowed: list[bool], number: int) -> bool:
-    """Whether a neighbour is borrowed: then the line came with the rest of a quote that no mark shows."""
+def _is_next_to_borrowed(borrowed: list[bool], number: int) -> bool:
+    """Return whether a neighboring line is borrowed, so that the line belongs to the same unmarked quote."""
     return any(borrowed[max(0, number - 1) : number]) or any(borrowed[number + 1 : number + 2])
 
 
 def _is_borrowed(sentence: OwnSentence, others: list[str]) -> bool:
-    """Whether one of `others`, which its mail answers, has it."""
+    """Return whether one of `others`, which its mail answers, contains the sentence."""
     if len(sentence.text) <= _MIN_KEY or len(sentence.key) <= _MIN_KEY:
         return False
     return any(sentence.key in words for words in others)
 
 
 def _probes(quoted: str) -> Iterator[str]:
-    """Words to find a quoted block's origin by: its last lines, the lowest first.
+    """Yield words to find a quoted block's origin by: its last lines, the lowest first.
 
-    The lowest line may be a signature, or wrapped anew: then the next ones are tried.
+    The lowest line may be a signature or rewrapped, so the next lines are tried, too.
     """
     tried = 0
     for line in reversed(quoted[-_MAX_TAIL:].splitlines()):
@@ -457,7 +470,7 @@ def _is_name(sentence: OwnSentence, names: set[str]) -> bool:
     text = sentence.text
     if len(text) > _LONGEST_NAME:
         return False
-    # Most sentences have a word that is no name: they need no second look.
+    # Most sentences have a word that is no name, so they need no second look.
     if text.isascii() and "<" not in text and "'" not in sentence.folded and not sentence.words <= names:
         return False
     key = word_key(_MARKUP.sub("", sentence.text)) if "<" in sentence.text else sentence.key
@@ -465,52 +478,52 @@ def _is_name(sentence: OwnSentence, names: set[str]) -> bool:
 
 
 def _without_names(sentences: list[OwnSentence], mail: ThreadMail) -> list[OwnSentence]:
-    """A line that holds nothing but the sender's name signs the mail: nobody says anything in it."""
+    """Leave out lines with nothing but the sender's name, because they sign the mail."""
     names = set(word_key(f"{mail.name} {mail.address.partition('@')[0]}").split())
-    kept = [one for one in sentences if not _is_name(one, names)]
+    kept = [sentence for sentence in sentences if not _is_name(sentence, names)]
     for index, sentence in enumerate(kept):
         sentence.index = index
     return kept
 
 
 Signed = tuple[str, str]
-"""A name as somebody wrote it, and their address."""
+"""A name as its owner writes it, and the address."""
 
 
 class SharedName(NamedTuple):
     name: str
-    """As most mails have it."""
+    """The most common spelling."""
     addresses: tuple[str, ...]
-    """Those with the most mails first."""
+    """The addresses with the most mails come first."""
 
 
 def shared_names(signed: Iterable[Signed], profile: SourceProfile) -> list[SharedName]:
-    """The full names under several addresses that nobody has decided on; those of most addresses first."""
+    """Return full names under several addresses that no operator decided on, the largest groups first."""
     names: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for name, address in signed:
-        shown = display_name(name, address)
-        for key in [] if is_gateway_name(name) or "@" not in address else full_name_key(shown):
-            names[key][shown] += 1
+        spelling = display_name(name, address)
+        for key in [] if is_gateway_name(name) or "@" not in address else full_name_key(spelling):
+            names[key][spelling] += 1
             counts[key][fold_address(address)] += 1
     found = [
         SharedName(_most(names[key])[0], tuple(_most(addresses)))
         for key, addresses in counts.items()
         if len(addresses) > 1 and not _is_decided(addresses.keys(), profile)
     ]
-    return sorted(found, key=lambda one: (-len(one.addresses), one.name))
+    return sorted(found, key=lambda shared: (-len(shared.addresses), shared.name))
 
 
 def _most(counts: dict[str, int]) -> list[str]:
-    return sorted(counts, key=lambda one: (-counts[one], one))
+    return sorted(counts, key=lambda key: (-counts[key], key))
 
 
 def _is_decided(addresses: Iterable[str], profile: SourceProfile) -> bool:
-    """Whether one group that an operator made has all of them."""
+    """Return whether one group of an operator contains all of the addresses."""
     wanted = set(addresses)
     return any(wanted <= group for group in _groups(profile))
 
 
 def _groups(profile: SourceProfile) -> Iterator[set[str]]:
     for addresses in (*profile.aliases, *profile.namesakes):
-        yield {fold_address(one) for one in addresses}
+        yield {fold_address(address) for address in addresses}

@@ -1,4 +1,4 @@
-"""Names that look the same: by Unicode's confusables (UTS 39), without what has no width."""
+"""Keys for names that look the same, by Unicode's confusables (UTS 39) without invisible signs."""
 
 import unicodedata
 from functools import cache, lru_cache
@@ -15,21 +15,21 @@ _MORE = str.maketrans(
     {"0": "o", "1": "l", "|": "l", "i": "l", "5": "s", "$": "s", "ß": "ss"}
     | dict(zip("ᴀʙᴄᴅᴇғɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢгӈ", "abcdefghljklmnoprstuvwyzrh", strict=True))
 )
-"""What people take for each other beside Unicode's table, in small letters."""
+"""Signs that people confuse in addition to Unicode's table, in lower case."""
 _PAIRS = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("ae", "æ"))
 _UNSEEN = frozenset({"Mn", "Me", "Cf", "Cc", "Cn", "Co"})
 _FILLERS = dict.fromkeys([0x115F, 0x1160, 0x3164, 0xFFA0, 0x2800])
-"""Letters and symbols that show nothing, which their category does not tell."""
+"""Letters and symbols that show nothing although their category does not say so."""
 _MAX_NAME = 200
 
 
 @lru_cache(maxsize=4096)
 def skeleton(name: str) -> str:
-    """Equal for names that look the same: letters of other scripts, accents, signs without width, order."""
+    """Return a key that is equal for names that look the same, in any script, accent or word order."""
     decomposed = unicodedata.normalize("NFKD", name[:_MAX_NAME].translate(_FILLERS))
     plain = "".join(sign for sign in decomposed if unicodedata.category(sign) not in _UNSEEN)
     if not plain.isascii():
-        # A capital and its small letter may look like different signs: each is looked up.
+        # A capital and its small letter may look like different signs, so each is looked up.
         plain = _plain(_plain(plain).casefold())
     looks = plain.casefold().translate(_MORE)
     for pair, letter in _PAIRS:
@@ -45,23 +45,24 @@ def _plain(text: str) -> str:
 
 @cache
 def _prototypes() -> dict[str, str]:
-    """Of each sign in Unicode's table, the plainest sign or signs that look like it.
+    """Return for each sign in Unicode's table the plainest sign that looks like it.
 
-    The table pairs signs. What looks like a third looks like both: so pairs are joined into groups.
+    The table has pairs. Two signs that look like the same third sign belong together, so pairs are joined
+    into groups.
     """
     table: dict[str, list[dict[str, Any]]] = confusables.confusables_data
     group_of: dict[str, str] = {}
 
-    def found(sign: str) -> str:
+    def find_root(sign: str) -> str:
         while group_of.setdefault(sign, sign) != sign:
             sign = group_of[sign]
         return sign
 
     for sign, others in table.items():
         for other in others:
-            first, second = sorted((found(sign), found(other["c"])), key=_plainness)
+            first, second = sorted((find_root(sign), find_root(other["c"])), key=_plainness)
             group_of[second] = first
-    return {sign: found(sign) for sign in group_of if len(sign) == 1}
+    return {sign: find_root(sign) for sign in group_of if len(sign) == 1}
 
 
 def _plainness(sign: str) -> tuple[bool, bool, int, str]:

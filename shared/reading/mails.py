@@ -1,4 +1,4 @@
-"""The mails of a thread as the reader takes them: sentences, quoted blocks and language."""
+"""The mails of a thread as the reader uses them: sentences, quoted blocks and language."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -16,7 +16,7 @@ from shared.mail.segments import NormalizedBody
 
 @dataclass(frozen=True, slots=True)
 class QuotedBlock:
-    """Lines quoted from another mail, without their marks, at `position` in the own text around them."""
+    """Lines quoted from another mail without their marks. `position` counts in the own text around them."""
 
     position: int
     text: str
@@ -27,7 +27,7 @@ class ThreadMail:
     message_id: str
     address: str
     text: str
-    """The sender's own text: no quotes, signature or footer. Spans in a reading count in it."""
+    """The sender's own text, without quotes, signature or footer. Spans in a reading count in it."""
     name: str = ""
     subject: str = ""
     date: datetime | None = None
@@ -35,13 +35,13 @@ class ThreadMail:
     references: tuple[str, ...] = ()
     quotes: tuple[QuotedBlock, ...] = ()
     failed: bool = False
-    """The sender's authenticity failed, by the check that the source names."""
+    """The sender failed the authenticity check that the source names."""
     passed: bool = False
-    """It passed that check. Without a result it neither passed nor failed."""
+    """The sender passed that check. Without a result the mail neither passed nor failed."""
     list_id: str = ""
-    """The List-Id that the mail carries, without brackets."""
+    """The List-Id of the mail without brackets."""
     attributions: tuple[str, ...] = ()
-    """The lines that say whose words are quoted below them."""
+    """The lines that name the authors of the quotes below them."""
 
 
 _MARKS = re.compile(r"^[ \t]{0,4}(?:[A-Za-z]{0,3}[>|] {0,2}){1,20}", re.MULTILINE)
@@ -50,7 +50,7 @@ _MARKS = re.compile(r"^[ \t]{0,4}(?:[A-Za-z]{0,3}[>|] {0,2}){1,20}", re.MULTILIN
 def quoted_blocks(
     body_raw: str, segments: Sequence[Segment], body: NormalizedBody
 ) -> tuple[QuotedBlock, ...]:
-    """The blocks of a mail, each at the start of the own text that follows it."""
+    """Return the quoted blocks of a mail, each at the start of the own text that follows it."""
     found = []
     for kind, start, end in segments:
         if kind is SegmentKind.QUOTE:
@@ -64,23 +64,23 @@ _LIST_ID = re.compile(r"<([^<>\s]{1,200})>\s*$")
 
 
 def list_id_in(value: str) -> str:
-    """The id in a List-Id field, which a description may stand before."""
+    """Return the id in a List-Id field, which may begin with a description."""
     found = _LIST_ID.search(value)
     return (found[1] if found else value).strip().lower()
 
 
 def attributions_in(body_raw: str, segments: Sequence[Segment]) -> tuple[str, ...]:
-    """The first lines of a mail that name whom it quotes."""
+    """Return the first lines of a mail that name whom it quotes."""
     found = (body_raw[start:end] for kind, start, end in segments if kind is SegmentKind.ATTRIBUTION)
     return tuple(" ".join(text[:_MAX_ATTRIBUTION].split()) for text in islice(found, _MAX_ATTRIBUTIONS))
 
 
 _MAX_ATTRIBUTION, _MAX_ATTRIBUTIONS = 400, 12
 MAX_CHARS = 60_000
-"""Of one mail. A person's words end long before it; what lies beyond is a log or an attack."""
+"""The read part of one mail. A person's words end long before it, and the rest is a log or an attack."""
 MAX_SENTENCES = 400
 MAX_SENTENCE = 600
-"""What runs on for longer is read in pieces, so that no pattern meets an unbounded text."""
+"""A longer stretch is read in pieces, so that no pattern meets an unbounded text."""
 
 _PLAIN = str.maketrans(
     dict.fromkeys("\u2019\u2018\u00b4`", "'")
@@ -91,10 +91,10 @@ _PLAIN = str.maketrans(
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|[+-] ?[0-2]|\U0001f44d")
 _KEY = re.compile(r"[^\W_]+")
 _BARE = {code: " " for code in range(128) if not chr(code).isalnum()}
-"""For ASCII: a space for everything but letters and digits."""
+"""For ASCII, a space for everything except letters and digits."""
 _LONGEST_GREETING, _LONGEST_ATTRIBUTION = 45, 250
 
-# The last one heads a patch in a range-diff: what is indented below it compares two versions.
+# The last pattern heads a patch in a range-diff. Its indented lines compare two versions.
 _DIFF_START = re.compile(
     r"(?:diff --git |--- a/|\+\+\+ b/|@@ .{0,200}@@|"
     r"index [0-9a-f]{6,40}\.\.|Index: \S|\s{0,4}(?:\d{1,3}|-):\s{1,4}(?:[0-9a-f]{6,40}|-{5,}) [!=<>]\s)"
@@ -109,7 +109,7 @@ _FORWARDED = re.compile(r"\s{0,3}-{3,}\s?(?:Original Message|Forwarded|Begin for
 _TRAILER = re.compile(r"\s{0,4}(?:[A-Z][a-z]+(?:-[a-z]+){0,3}-by|Cc|Fixes|Link|Message-ID):\s", re.IGNORECASE)
 _VOTE_LINE = re.compile(r"\s{0,8}\*?[+-]\s?[0-2]\b")
 _PROSE_LINE = re.compile(r" {0,3}(?!diff |index |o\s)[A-Za-z][A-Za-z',]{0,30} (?!\s)")
-"""The start of a line that opens no diff, trailer, vote or list item, and holds no mark of a quote there."""
+"""The start of a line that opens no diff, trailer, vote, quote or list item."""
 _LIST_ITEM = re.compile(r"\s{0,12}(?:[-*\u2022o+]|\d{1,2}[.)]|\[[ xX]?\])\s+\S")
 _GREETING = re.compile(
     r"(?:hi|hello|hey|dear|good (?:morning|afternoon|day|evening))(?: [\w.'-]{1,20}){0,3}[,.!: -]*$|"
@@ -117,10 +117,10 @@ _GREETING = re.compile(
     r"best |warm )?(?:regards|thanks|wishes)|thx)(?: (?:again|all|everyone|in advance|a lot))?[,.!: -]*$",
     re.IGNORECASE,
 )
-# A full stop, a closing mark maybe, then white space and what can open a sentence.
-# A run of marks is tried from its start only: from each of its marks would take the square of its length.
-# Many write without capitals: after a full stop a small word that opens sentences is enough.
-# The mark comes first, outside the alternatives: so the engine skips to it.
+# A full stop, perhaps a closing mark, then white space and a sign that can open a sentence. A run of marks is
+# tried only from its start, because a start at each mark takes quadratic time. Many people write without
+# capitals, so after a full stop a small word that opens sentences is enough. The mark is outside the
+# alternatives, so that the engine can skip to it.
 _END = re.compile(
     r"[.!?](?:[\"')\]]{0,3}\s+(?=[\"'(\[A-Z0-9`<+*-])|"
     r"(?:(?<![.!?][.!?])[.!?]+|(?<=[!?]))\s+(?=[a-z])|(?<=\.)\s+(?=(?:i|"
@@ -135,7 +135,7 @@ _LETTER = re.compile(r"[A-Za-z\u00c0-\uffff]|[+-]\s?[0-2]\b|\U0001f44d")
 
 @dataclass(eq=False)
 class OwnSentence:
-    """One sentence. `text` is as shown, with white space folded; `folded` is as patterns read it."""
+    """One sentence. `text` is shown, with white space folded. Patterns read `folded`."""
 
     mail: int
     """The number of the mail in its thread."""
@@ -144,7 +144,7 @@ class OwnSentence:
     end: int
     text: str
     block: int
-    """The number of the quoted block right above; -1 where none is."""
+    """The number of the quoted block directly above, or -1."""
     opens_paragraph: bool
 
     def __post_init__(self) -> None:
@@ -152,29 +152,29 @@ class OwnSentence:
         self.words = frozenset(_WORD.findall(self.folded))
         self.asks = self.text.rstrip("\"') ").endswith("?")
         self.found: dict[object, re.Match[str] | None] = {}
-        """What the cues found in it, as far as they looked."""
+        """The results of the cues that have searched the sentence."""
 
     @cached_property
     def key(self) -> str:
-        """The bare words: the same for the same sentence, however it was wrapped or marked."""
+        """The bare words, which are equal for the same sentence however it is wrapped or marked."""
         return word_key(self.folded)
 
 
 def fold(text: str) -> str:
-    """Lower case, straight quotes, plain dashes."""
-    # Most mail is ASCII, of which only the backtick changes.
+    """Return the text in lower case, with straight quotes and plain dashes."""
+    # Most mail is ASCII, and only its backticks change.
     return text.replace("`", "'").lower() if text.isascii() else text.translate(_PLAIN).lower()
 
 
 def word_key(text: str) -> str:
-    """The bare words, with one space between them."""
+    """Return the bare words, with one space between them."""
     if text.isascii():
         return " ".join(text.lower().translate(_BARE).split())
     return " ".join(_KEY.findall(text.lower()))
 
 
 def own_sentences(text: str, quotes: tuple[QuotedBlock, ...], mail: int) -> list[OwnSentence]:
-    """A mail's own sentences in order; spans count in `text`."""
+    """Return a mail's own sentences in order. Spans count in `text`."""
     positions = [quote.position for quote in quotes]
     found: list[OwnSentence] = []
     courtesies: list[OwnSentence] = []
@@ -190,12 +190,12 @@ def own_sentences(text: str, quotes: tuple[QuotedBlock, ...], mail: int) -> list
             opens = opens and kept is courtesies
             if len(found) >= MAX_SENTENCES:
                 return found
-    # "Thanks." that is all of a mail is what its writer says; above or below a text it is a courtesy.
+    # "Thanks." is a statement if it is the whole mail. Next to other text it is a courtesy.
     return found or courtesies[:1]
 
 
 def _paragraphs(text: str, positions: list[int]) -> Iterator[tuple[int, int]]:
-    """Stretches of prose: cut at blank lines, quotes, trailers, votes and list items; diffs left out."""
+    """Yield spans of prose without diffs, cut at blank lines, quotes, trailers, votes and list items."""
     cuts = set(positions)
     start = offset = -1
     in_diff = False
@@ -209,7 +209,7 @@ def _paragraphs(text: str, positions: list[int]) -> Iterator[tuple[int, int]]:
         if not is_prose and (_FORWARDED.match(line) or (patch and line == "---")):
             break
         in_diff = not is_prose and _is_in_diff(line, after_diff=in_diff)
-        stops = not is_prose and (in_diff or not line.strip() or _hides(line))
+        stops = not is_prose and (in_diff or not line.strip() or _is_foreign_line(line))
         alone = not is_prose and not stops and _stands_alone(line)
         if start >= 0 and (stops or alone or offset in cuts or (not is_prose and _LIST_ITEM.match(line))):
             yield start, offset
@@ -244,19 +244,19 @@ def _is_greeting(line: str) -> bool:
     return len(line) < _LONGEST_GREETING and bool(_GREETING.match(line.strip()))
 
 
-def _hides(line: str) -> bool:
-    """Lines that are somebody else's, though the parser left them in."""
+def _is_foreign_line(line: str) -> bool:
+    """Return whether a line belongs to another person, though the parser left it in."""
     return bool(_UNMARKED_QUOTE.match(line)) or _is_attribution(line)
 
 
 def _is_attribution(line: str) -> bool:
-    # Most lines cannot end an attribution: the pattern is tried on the others only.
+    # Most lines cannot end an attribution, so the pattern is tried only on the others.
     may_attribute = line.rstrip().endswith((":", "wrote", "writes", "said")) or " on " in line
     return may_attribute and len(line) < _LONGEST_ATTRIBUTION and bool(_ATTRIBUTION.match(line))
 
 
 def _sentence_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    # One by one: a mail of many sentences is not read to its end.
+    # Spans are yielded one by one, so that a mail of many sentences is not read to its end.
     first = start
     for match in _END.finditer(text, start, end):
         if _ABBREVIATION.search(text, max(first, match.start() - 8), match.start() + 1):
@@ -267,7 +267,7 @@ def _sentence_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]
 
 
 def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """The stretch without white space around it, cut at spaces where it is too long."""
+    """Return the stretch without surrounding white space, cut at spaces if it is too long."""
     found: list[tuple[int, int]] = []
     while start < end:
         stop = end if end - start <= MAX_SENTENCE else _cut(text, start)
@@ -281,7 +281,6 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _cut(text: str, start: int) -> int:
-    """Where a stretch that is too long is cut."""
     limit = start + MAX_SENTENCE
     space = max(text.rfind(" ", start + 1, limit), text.rfind("\n", start + 1, limit))
     return space if space > 0 else limit
@@ -290,10 +289,10 @@ def _cut(text: str, start: int) -> int:
 ENGLISH, UNKNOWN = "en", "und"
 _SAMPLE = 1_500
 _LEAST_WORDS = 8
-"""Fewer words than this ("+1", "Danke, passt") show no language of their own."""
+"""A text of fewer words ("+1", "Danke, passt") shows no language."""
 _LEAST_SHARE = 0.08
 _LEAST_FOUND = 3
-"""Different function words: one alone may be a name, or the end of an address."""
+"""Different function words. A single one may be a name, or the end of an address."""
 _PLAINLY = 4
 _GLANCE = 400
 _IN_NO_LANGUAGE = re.compile(r"\S*[@/\\_=<>{}]\S*|^[a-z]+(?:-[a-z]+)*-by:.*$|\w+\.\w+\S*", re.MULTILINE)
@@ -308,7 +307,7 @@ _SCRIPTS = (
     ("ar", re.compile(r"[\u0600-\u06ff]")),
     ("he", re.compile(r"[\u0590-\u05ff]")),
 )
-# Words that hold a sentence together, none of them shared with English.
+# Function words of each language. English shares no word of the others.
 _FUNCTION_WORDS = {
     ENGLISH: "the and of to is that it for with this be are not have you we as was but if would should from "
     "they what there",
@@ -334,12 +333,12 @@ _OTHER_WORDS = frozenset(_OWNERS) - _PLAIN_WORDS
 
 
 def language_of(text: str) -> str:
-    """The language's code, or `und` where the text shows none."""
+    """Return the language's code, or `und` if the text shows none."""
     sample = text[:_SAMPLE].lower()
-    # Most mail is English, and shows it at once.
+    # Most mail is English and shows it early.
     if _is_plainly_english(sample[:_GLANCE]) or _is_plainly_english(sample):
         return ENGLISH
-    return _looked_into(_IN_NO_LANGUAGE.sub(" ", sample))
+    return _by_function_words(_IN_NO_LANGUAGE.sub(" ", sample))
 
 
 def _is_plainly_english(sample: str) -> bool:
@@ -348,14 +347,14 @@ def _is_plainly_english(sample: str) -> bool:
 
 
 def is_readable(text: str, language: str) -> bool:
-    """English, or too little of anything to tell: prose of many words, none of them English, is not read."""
+    """Return whether a text is English or too short to tell. Long prose without English words is not."""
     if language != UNKNOWN:
         return language == ENGLISH
     words = _ALPHABETIC.findall(_IN_NO_LANGUAGE.sub(" ", text[:_SAMPLE].lower()))
     return len(words) < _MANY_WORDS or not _ENGLISH_WORDS.isdisjoint(words)
 
 
-def _looked_into(sample: str) -> str:
+def _by_function_words(sample: str) -> str:
     letters = _ALPHABETIC.findall(sample)
     total = sum(map(len, letters))
     for code, script in _SCRIPTS:
@@ -375,15 +374,12 @@ def _looked_into(sample: str) -> str:
 
 
 def main_language(mails: Sequence[ThreadMail], languages: Sequence[str]) -> str:
-    """The language in which the thread was opened; where that mail shows none, that of most people.
-
-    A person has one voice in this, however many mails they send.
-    """
+    """Return the language of the first mail, or of most people if that mail shows none."""
     if languages[0] != UNKNOWN:
         return languages[0]
     spoken: dict[str, Counter[str]] = {}
     for mail, language in zip(mails, languages, strict=True):
         if language != UNKNOWN:
             spoken.setdefault(mail.address.lower(), Counter())[language] += 1
-    counts = Counter(min(own, key=lambda one: (-own[one], one)) for own in spoken.values())
-    return min(counts, key=lambda one: (-counts[one], one != ENGLISH, one), default=ENGLISH)
+    counts = Counter(min(own, key=lambda code: (-own[code], code)) for own in spoken.values())
+    return min(counts, key=lambda code: (-counts[code], code != ENGLISH, code), default=ENGLISH)

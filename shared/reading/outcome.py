@@ -1,4 +1,4 @@
-"""How a thread ended, by its kind, and whether it may be said. Patches and questions: in other modules."""
+"""How a thread ended, by its kind, and whether that is sure. Other modules read patches and questions."""
 
 import re
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from shared.reading.rulings import DECLARED, EndingWord, Settlements
 from shared.reading.stance_cues import DOUBTS, OPPOSES
 
 _ENOUGH_VOTES = 3
-"""Of +1 in a vote without a result mail: the custom of Apache, which others took over."""
+"""The number of +1 that a vote needs without a result mail, as is the custom at Apache."""
 _ENOUGH_VOICES = 2
 _SHORT_THREAD = 4
 _SHORT_REVIEW = 12
@@ -34,7 +34,7 @@ _EDITED = re.compile(
     r"\b(?:editor'?s|local|working) (?:copy|version)\b|\b(?:next|new|updated) (?:version|revision|draft)\b|"
     r"^\W{0,4}(?:\w+,? ){0,2}(?:done|fixed|will do|will fix)\b"
 )
-# Something is to be changed: without that a promise answers a report, and accepts nothing.
+# Something is to be changed. Without such words, a promise answers a report and accepts nothing.
 _WANTS = Cue(
     "should|must|need|needs|please|suggest|instead|typo|replace|change|missing|rather|better",
     r"\b(?:should|must|needs? to|please (?:add|change|fix|"
@@ -44,19 +44,16 @@ _ROLE = r"(?:(?:co-?)?chairs?|shepherd|editor|maintainer|release manager|area di
 _IN_ROLE = re.compile(
     rf"\b(?:as (?:the |your )?(?:\w+ )?{_ROLE}|hereby|(?:i|we|chairs) declare|is declared|"
     rf"for the (?:\w+ )?chairs|(?:chair )?hat on)\b|"
-    r"\b(?:i|we)(?: hereby)? (?:accept|reject|approve|decline) (?:this|the|pep|your|it)\b|"
-    r"\b(?:i'm|i am|we're|we are) (?:hereby |now |therefore |going to |not going to ){0,2}(?:accept|"
-    r"reject|approv|"
-    r"declin|adopt|drop|remov|deprecat|add|merg)\w* (?:this|the|it|pep|your|(?:\w+ )?\d)|"
-    r"\b(?:i|we|council|board|committee|chairs|delegate|team)(?: have|'ve| has) (?:now |also |just )"
-    r"?(?:decided|accepted|"
-    r"rejected|approved|resolved)\b|\b(?:proposal|pep|rfc|dep|request)(?: \d+)? (?:is|has been|was) "
-    r"(?:hereby |now )?"
+    r"\b(?:i|we)(?: hereby)? (?:accept|reject|approve|decline) (?:this|the|pep|your|it)\b|\b(?:i'm|i am|"
+    r"we're|we are) (?:hereby |now |therefore |going to |not going to ){0,2}(?:accept|reject|approv|declin|"
+    r"adopt|drop|remov|deprecat|add|merg)\w* (?:this|the|it|pep|your|(?:\w+ )?\d)|\b(?:i|we|council|board|"
+    r"committee|chairs|delegate|team)(?: have|'ve| has) (?:now |also |just )?(?:decided|accepted|rejected|"
+    r"approved|resolved)\b|\b(?:proposal|pep|rfc|dep|request)(?: \d+)? (?:is|has been|was) (?:hereby |now )?"
     rf"(?:accepted|approved|rejected|declined)\b|^\W{{0,4}}(?:[\w.'-]+,? ){{1,5}}\(?{_ROLE}\W{{0,4}}$"
 )
-"""Who says in which role they speak rules, whether the group was asked formally or not."""
+"""A person who speaks in a role rules, even without a formal call."""
 _BESIDES = re.compile(r"\b(?:also|too|as well|while at it)\b")
-"""A promise of more than was asked tells nothing of what was."""
+"""A promise of more than was asked says nothing about what was asked."""
 _ENDS = re.compile(
     r"\b(?:call|wglc|poll)\b.{0,40}\b(?:closed|concluded|ended|completed?|over|finished)\b|\bconcludes the\b"
 )
@@ -65,19 +62,19 @@ _SUPPORTED = re.compile(
     r"\ball in favou?r\b|\b(?:ready (?:for|to)|move[sd]? (?:on|forward)|request (?:the )?publication|"
     r"consensus|adopted|accepted)\b|\b(?:result|outcome|conclusion) (?:is|was) to (?:adopt|accept|publish)\b"
 )
-"""In the mail that ends a call: how it ended."""
+"""The outcome, in the mail that ends a call."""
 _EXTENDS = re.compile(r"\b(?:extend(?:ed|ing)?|re-?open(?:ed|ing)?|(?:call|discussion) continues?)\b")
 _ADOPTION = re.compile(r"\badopt")
 _NAMES_A_CALL = re.compile(
     r"\b(?:last call|wglc|call for (?:wg )?adoption|adoption call|consensus call)\b|"
     r"\b(?:is|are|has been|have been|was) (?:now |hereby |therefore )?adopted\b"
 )
-"""A chair who rules in these words ends a formal call, also where the mail that opened it is missing."""
+"""A chair who rules in these words ends a formal call, even if the mail that opened it is missing."""
 
 
 def read_verdict(
     thread: LinkedThread,
-    put: Proposal,
+    proposal: Proposal,
     genre: ReadGenre,
     settlements: Settlements,
     positions: Sequence[Position],
@@ -85,7 +82,7 @@ def read_verdict(
 ) -> endings.Ending:
     ending = endings.Evidence(
         thread=thread,
-        put=put,
+        proposal=proposal,
         genre=genre,
         settlements=settlements,
         said=[position for position in positions if position.tier is Tier.SAID],
@@ -94,12 +91,12 @@ def read_verdict(
         ),
         votes=votes,
     )
-    if put.form is PropositionForm.VOTE:
+    if proposal.form is PropositionForm.VOTE:
         return _of_vote(ending)
     if genre.kind is Genre.PATCH:
         return endings.of_patch(ending)
     found = _of_words(ending)
-    return found if found.sure and found.basis is not ConsensusBasis.COUNTED else _closed(ending, found)
+    return found if found.sure and found.basis is not ConsensusBasis.COUNTED else _closing(ending, found)
 
 
 def _of_words(ending: endings.Evidence) -> endings.Ending:
@@ -112,13 +109,13 @@ def _of_words(ending: endings.Evidence) -> endings.Ending:
         return _of_proposal(ending)
     if genre.kind in {Genre.QUESTION, Genre.REPORT}:
         return endings.of_asking(ending)
-    return _of_the_rest(ending)
+    return _of_other_genre(ending)
 
 
-def _of_the_rest(ending: endings.Evidence) -> endings.Ending:
+def _of_other_genre(ending: endings.Evidence) -> endings.Ending:
     genre = ending.genre
     if genre.kind is Genre.DISCUSSION:
-        # The form shows no question; its writer's relief does.
+        # The form shows no question, but its writer's relief does.
         asked = endings.of_asking(ending)
         if asked.rule == "solved":
             return asked
@@ -142,7 +139,7 @@ def _of_vote(ending: endings.Evidence) -> endings.Ending:
     binding_known = ending.thread.preset is Preset.APACHE and any(
         holder.role == "binding" for holder in ending.thread.profile.roles
     )
-    # Where the source names who votes with weight, nobody else turns the vote.
+    # If the source names the binding voters, no other vote blocks.
     against = votes.binding_against + (0 if binding_known else votes.other_against)
     if against:
         return endings.counted(OutcomeKind.CONTESTED, "vote with -1", sure=False)
@@ -152,48 +149,45 @@ def _of_vote(ending: endings.Evidence) -> endings.Ending:
     return endings.unknown(OutcomeKind.UNRESOLVED, "vote without enough votes")
 
 
-def _closed(ending: endings.Evidence, found: endings.Ending) -> endings.Ending:
-    """Where one with a role closed it in words whose direction is not known, these words are what is shown.
-
-    Whatever was counted: that nobody ruled would be wrong.
-    """
-    words = ending.settlements
-    told = [*words.ruled, *words.declined, *words.undecided, *words.unready, *words.chosen, *words.decided]
-    last = max(told, key=lambda word: word.sentence.mail, default=None)
+def _closing(ending: endings.Evidence, found: endings.Ending) -> endings.Ending:
+    """Show a role holder's closing words if their direction is unknown, because there is a ruling."""
+    acts = ending.settlements
+    statements = [*acts.ruled, *acts.declined, *acts.undecided, *acts.unready, *acts.chosen, *acts.decided]
+    last = max(statements, key=lambda word: word.sentence.mail, default=None)
     if last is None or any(map(_EXTENDS.search, _folded(ending, last))):
         return found
     if not _is_formal(ending, last):
         return found
     mail = _mail_of(ending, last)
-    own = [word.sentence for word in told if word.sentence.mail == mail.number]
-    plain = [one for one in own if not CLOSES.search(one.folded)]
-    counts = [one for one in mail.sentences if TALLY.finds(one)]
+    own = [word.sentence for word in statements if word.sentence.mail == mail.number]
+    plain = [sentence for sentence in own if not CLOSES.search(sentence.folded)]
+    counts = [sentence for sentence in mail.sentences if TALLY.finds(sentence)]
     shown = [*plain, *counts, *mail.sentences[own[0].index + 1 : own[0].index + 2], own[0]][0]
     word = EndingWord(shown, "closing statement", last.role)
     return endings.ended_by(found.kind, word, ConsensusBasis.RULED, "closing statement", sure=False)
 
 
 def _folded(ending: endings.Evidence, word: EndingWord) -> list[str]:
-    return [one.folded for one in _mail_of(ending, word).sentences]
+    return [sentence.folded for sentence in _mail_of(ending, word).sentences]
 
 
 def _is_formal(ending: endings.Evidence, word: EndingWord) -> bool:
-    """It ends a call, or its writer says in which role they speak."""
+    """Return whether the words end a call, or their writer speaks in a role."""
     return (
-        ending.put.form is PropositionForm.CALL
-        # At 3GPP a chair marks each document agreed or noted, without a call for each.
+        ending.proposal.form is PropositionForm.CALL
+        # At 3GPP a chair marks each document as agreed or noted, without a call for each.
         or ending.thread.preset is Preset.THREEGPP
-        or any(_IN_ROLE.search(one) or CLOSES.search(one) for one in _folded(ending, word))
+        or any(_IN_ROLE.search(text) or CLOSES.search(text) for text in _folded(ending, word))
     )
 
 
 def _of_proposal(ending: endings.Evidence) -> endings.Ending:
     found = _by_ruling(ending) or _by_voices(ending) or endings.of_offered_text(ending) or _by_promise(ending)
-    return found or _by_nothing(ending)
+    return found or _without_decision(ending)
 
 
 def _by_ruling(ending: endings.Evidence) -> endings.Ending | None:
-    """One who may decide, or who put it, says how it ends."""
+    """Return the outcome that a role holder or the proposer states."""
     found = ending.settlements
     if found.cancelled:
         return endings.ended_by(
@@ -207,17 +201,17 @@ def _by_ruling(ending: endings.Evidence) -> endings.Ending | None:
     if refused is not None:
         return refused
     if found.ruled:
-        # At 3GPP a chair marks each document agreed or noted, without a call for each.
+        # At 3GPP a chair marks each document as agreed or noted, without a call for each.
         formal = (
-            ending.put.form is PropositionForm.CALL
+            ending.proposal.form is PropositionForm.CALL
             or ending.thread.preset is Preset.THREEGPP
             or (
                 ending.thread.preset is Preset.IETF
-                and any(_NAMES_A_CALL.search(one.sentence.folded) for one in found.ruled)
+                and any(_NAMES_A_CALL.search(word.sentence.folded) for word in found.ruled)
             )
-            or any(_IN_ROLE.search(one.folded) for one in _mail_of(ending, found.ruled[-1]).sentences)
+            or _mail_of(ending, found.ruled[-1]).matches(_IN_ROLE)
         )
-        # Rough consensus stands over remarks against it where it is declared; the end of a call does not.
+        # Declared rough consensus outweighs remarks against it. The mere end of a call does not.
         declared = [word for word in found.ruled if word.act == DECLARED]
         ruling = (declared or found.ruled)[-1]
         plain = bool(declared) or (
@@ -235,11 +229,11 @@ def _by_ruling(ending: endings.Evidence) -> endings.Ending | None:
 
 
 def _by_refusal(ending: endings.Evidence) -> endings.Ending | None:
-    """One with a role says no: the group is not for it, has no consensus, or the text has to wait."""
+    """Return a role holder's refusal: the group is against it, has no consensus, or the text must wait."""
     found = ending.settlements
     word = found.declined[-1] if found.declined else None
     if word is not None and not found.ruled_after(word) and _is_formal(ending, word):
-        sure = not any(map(GOES_ON.finds, _mail_of(ending, word).sentences))
+        sure = not _mail_of(ending, word).has(GOES_ON)
         return endings.ended_by(OutcomeKind.REJECTED, word, ConsensusBasis.RULED, "turned down", sure=sure)
     for words, rule, goes_on in (
         (found.undecided, "no consensus", GOES_ON.pattern),
@@ -248,22 +242,22 @@ def _by_refusal(ending: endings.Evidence) -> endings.Ending | None:
         if not words or not _is_formal(ending, words[-1]):
             continue
         last = words[-1]
-        # Who sees consensus in one point and none in another has to be read.
+        # A mail that sees consensus on one point and none on another has to be read.
         ruled = any(
             word.sentence.mail >= last.sentence.mail and not CLOSES.search(word.sentence.folded)
             for word in found.ruled
         )
-        if not ruled and not any(re.search(goes_on, one) for one in _folded(ending, last)):
+        if not ruled and not any(re.search(goes_on, text) for text in _folded(ending, last)):
             return endings.ended_by(OutcomeKind.REJECTED, last, ConsensusBasis.RULED, rule, sure=True)
     return None
 
 
 def _by_chair(ending: endings.Evidence) -> endings.Ending | None:
-    """One with a role ends a call otherwise: an option is chosen, the text is passed on, or it is put off."""
+    """Return another end by a role holder: an option is chosen, the text is passed on or postponed."""
     found = ending.settlements
     if found.chosen and _is_formal(ending, found.chosen[-1]):
         word = found.chosen[-1]
-        sure = not any(map(GOES_ON.finds, _mail_of(ending, word).sentences))
+        sure = not _mail_of(ending, word).has(GOES_ON)
         return endings.ended_by(OutcomeKind.ACCEPTED, word, ConsensusBasis.RULED, "chosen", sure=sure)
     if found.advanced:
         word = found.advanced[-1]
@@ -277,28 +271,26 @@ def _by_chair(ending: endings.Evidence) -> endings.Ending | None:
 
 
 def _ends_well(ending: endings.Evidence, ruling: EndingWord) -> bool:
-    """That a call is over tells nothing of its result: the same mail has to."""
+    """Return whether the mail that closes a call also tells its result."""
     mail = _mail_of(ending, ruling)
     if any(word.sentence.mail == mail.number for word in ending.settlements.advanced):
         return True
     if _wants_changes(ending, ruling):
         return True
-    return any(HAPPY.search(one.folded) or _SUPPORTED.search(one.folded) for one in mail.sentences)
+    return mail.matches(HAPPY) or mail.matches(_SUPPORTED)
 
 
 def _wants_changes(ending: endings.Evidence, ruling: EndingWord) -> bool:
-    """A last call that ends with a new version to come; what is adopted is adopted as it is."""
-    put = ending.put
-    if put.form is not PropositionForm.CALL or any(
-        _ADOPTION.search(one.folded) for one in put.mail.sentences
-    ):
+    """Return whether a last call ends with a new version to come. Adoption takes the text as it is."""
+    proposal = ending.proposal
+    if proposal.form is not PropositionForm.CALL or proposal.mail.matches(_ADOPTION):
         return False
-    return any(map(WANTS_NEW_VERSION.finds, _mail_of(ending, ruling).sentences))
+    return _mail_of(ending, ruling).has(WANTS_NEW_VERSION)
 
 
 def _sends_back(ending: endings.Evidence, ruling: EndingWord) -> bool:
-    """The call is closed, and the same mail says that the text must change or be called again."""
-    return any(map(SENDS_BACK.finds, _mail_of(ending, ruling).sentences))
+    """Return whether the mail that closes a call says that the text must change or be called again."""
+    return _mail_of(ending, ruling).has(SENDS_BACK)
 
 
 def _mail_of(ending: endings.Evidence, word: EndingWord) -> LinkedMail:
@@ -309,7 +301,7 @@ def _by_voices(ending: endings.Evidence) -> endings.Ending | None:
     supporters = ending.count(PositionStance.SUPPORT)
     if supporters and ending.count(PositionStance.OPPOSE):
         return endings.counted(OutcomeKind.CONTESTED, "both sides")
-    if ending.put.form is PropositionForm.CALL and ending.thread.preset is Preset.APACHE and supporters:
+    if ending.proposal.form is PropositionForm.CALL and ending.thread.preset is Preset.APACHE and supporters:
         return endings.counted(OutcomeKind.ACCEPTED, "seconded", sure=not ending.heard_against)
     return None
 
@@ -326,7 +318,7 @@ def _by_promise(ending: endings.Evidence) -> endings.Ending | None:
     return None
 
 
-def _by_nothing(ending: endings.Evidence) -> endings.Ending:
+def _without_decision(ending: endings.Evidence) -> endings.Ending:
     if ending.heard_against:
         return endings.unknown(OutcomeKind.CONTESTED, "no decision")
     if ending.count(PositionStance.SUPPORT) >= _ENOUGH_VOICES:
@@ -335,33 +327,33 @@ def _by_nothing(ending: endings.Evidence) -> endings.Ending:
 
 
 def _all_support(ending: endings.Evidence) -> bool:
-    """Everybody who spoke, beside who put it, is said to be for it."""
-    supporters = {one.person for one in ending.said if one.stance is PositionStance.SUPPORT}
+    """Return whether all who spoke, except the proposers, are stated to support it."""
+    supporters = {position.person for position in ending.said if position.stance is PositionStance.SUPPORT}
     return all(
         mail.mail.address.lower() in supporters or mail.person in supporters
         for mail in ending.thread.mails
-        if mail.person not in ending.put.proposers and not mail.is_machine
+        if mail.person not in ending.proposal.proposers and not mail.is_machine
     )
 
 
 def _of_edited(ending: endings.Evidence, edited: EndingWord) -> endings.Ending:
-    """One who can do it says that they will: in a short exchange that settles it."""
+    """Return an ending by the promise of a person who can do it, which settles a short exchange."""
     short = len(ending.thread.mails) <= _SHORT_THREAD
-    direct = ending.thread.answered(edited.sentence) in ending.put.mails
+    direct = ending.thread.answered(edited.sentence) in ending.proposal.mails
     kind = OutcomeKind.ACCEPTED if short else OutcomeKind.REVISED
-    wanted = has_proposal(ending.put) or any(map(_WANTS.finds, ending.put.mail.sentences))
+    wanted = has_proposal(ending.proposal) or ending.proposal.mail.has(_WANTS)
     sure = short and direct and wanted and not _BESIDES.search(edited.sentence.folded)
     sure = sure or (not short and _is_edited_in(ending, edited))
-    # Whoever promises something in a formal call has not decided it.
-    sure = sure and ending.put.form is not PropositionForm.CALL
-    # The same mail may name the decision: that shows more than the promise.
+    # A promise in a formal call is no decision.
+    sure = sure and ending.proposal.form is not PropositionForm.CALL
+    # The same mail may name the decision, which shows more than the promise.
     named = [word for word in ending.settlements.claimed if word.sentence.mail == edited.sentence.mail]
     edited = named[-1] if named else edited
     return endings.ended_by(kind, edited, ConsensusBasis.UNKNOWN, "will be done", sure=sure)
 
 
 def _is_edited_in(ending: endings.Evidence, edited: EndingWord) -> bool:
-    """On a list about a text: who writes it takes a change over, and then nobody asks or doubts."""
+    """Return whether an author edits a text on a list about texts, without later questions or doubts."""
     thread = ending.thread
     if (
         thread.preset is not Preset.IETF
@@ -369,6 +361,8 @@ def _is_edited_in(ending: endings.Evidence, edited: EndingWord) -> bool:
         or not _EDITED.search(edited.sentence.folded)
     ):
         return False
-    later = [one for mail in thread.mails[edited.sentence.mail + 1 :] for one in mail.sentences]
+    later = [sentence for mail in thread.mails[edited.sentence.mail + 1 :] for sentence in mail.sentences]
     same = thread.mail_of(edited.sentence).sentences[edited.sentence.index + 1 :]
-    return not any(one.asks or DOUBTS.finds(one) or OPPOSES.finds(one) for one in (*same, *later))
+    return not any(
+        sentence.asks or DOUBTS.finds(sentence) or OPPOSES.finds(sentence) for sentence in (*same, *later)
+    )

@@ -1,4 +1,4 @@
-"""Who stands where: one position a person at most, the fate of each objection, and the type of consensus."""
+"""One position for each person, the fate of each objection, and the type of consensus."""
 
 import re
 from collections import defaultdict
@@ -29,16 +29,16 @@ _NO_LONGER = re.compile(r"\bno longer\b|\bany ?more\b")
 _TAKEN_BACK_ELSEWHERE = 3
 
 
-def read_positions(thread: LinkedThread, put: Proposal, claims: list[StanceClaim]) -> list[Position]:
-    """One position an address at most, by its last word; who says both is mixed."""
+def read_positions(thread: LinkedThread, proposal: Proposal, claims: list[StanceClaim]) -> list[Position]:
+    """Return at most one position for each address, by its last word. Contrary words are mixed."""
     by_person: dict[str, list[StanceClaim]] = defaultdict(list)
     for claim in claims:
         by_person[claim.person].append(claim)
-    return [_position(thread, put, own) for own in by_person.values() if not _is_taken_back(thread, own)]
+    return [_position(thread, proposal, own) for own in by_person.values() if not _is_taken_back(thread, own)]
 
 
 def _is_taken_back(thread: LinkedThread, own: list[StanceClaim]) -> bool:
-    """Somebody withdraws their objection or vote, and says nothing more: they stand nowhere now."""
+    """Return whether a person withdraws their objection or vote and takes no other stance."""
     last = own[-1]
     return last.stance is PositionStance.OPPOSE and any(
         takes_back_a_vote(sentence) or withdraws(sentence)
@@ -58,8 +58,10 @@ def withdraws(sentence: OwnSentence) -> bool:
     )
 
 
-def given_up(thread: LinkedThread, claims: list[StanceClaim], positions: list[Position]) -> list[OwnSentence]:
-    """Plain objections that their owners withdrew, or gave up for another stance."""
+def withdrawn_sentences(
+    thread: LinkedThread, claims: list[StanceClaim], positions: list[Position]
+) -> list[OwnSentence]:
+    """Return plain objections that their owners withdrew or gave up for another stance."""
     by_person: dict[str, list[StanceClaim]] = defaultdict(list)
     for claim in claims:
         by_person[claim.person].append(claim)
@@ -71,9 +73,9 @@ def given_up(thread: LinkedThread, claims: list[StanceClaim], positions: list[Po
         if claim.stance is PositionStance.OPPOSE and claim.rule in SAID_RULES
     ]
     before = {
-        (one.earlier.citation.message_id, one.earlier.citation.start)
-        for one in positions
-        if one.earlier is not None and one.earlier.stance is PositionStance.OPPOSE
+        position.earlier.citation.place
+        for position in positions
+        if position.earlier is not None and position.earlier.stance is PositionStance.OPPOSE
     }
     if not before:
         return withdrawn
@@ -84,7 +86,7 @@ def given_up(thread: LinkedThread, claims: list[StanceClaim], positions: list[Po
     ]
 
 
-def _position(thread: LinkedThread, put: Proposal, own: list[StanceClaim]) -> Position:
+def _position(thread: LinkedThread, proposal: Proposal, own: list[StanceClaim]) -> Position:
     acts = [claim for claim in own if claim.rule in ACTS]
     said = [claim for claim in own if claim.rule in SAID_RULES]
     chosen = (acts or said or own)[-1]
@@ -94,8 +96,8 @@ def _position(thread: LinkedThread, put: Proposal, own: list[StanceClaim]) -> Po
     sure = (
         bool(said)
         and stance is not PositionStance.MIXED
-        and not _may_propose(thread, put, chosen)
-        and (bool(acts) or not _wavers(thread, put, said))
+        and not _may_propose(thread, proposal, chosen)
+        and (bool(acts) or not _wavers(thread, proposal, said))
     )
     mail = thread.mail_of(chosen.sentence)
     return Position(
@@ -115,10 +117,10 @@ def _position(thread: LinkedThread, put: Proposal, own: list[StanceClaim]) -> Po
 
 
 def _before_the_change(own: list[StanceClaim], last: StanceClaim) -> StanceClaim | None:
-    """The opposite stance that somebody took before their last word; None where they took none.
+    """Return the opposite stance that a person took before their last word, or None.
 
-    A change is one only where both are plain, and all of the other side stands in mails before the last word:
-    who says both in one mail, or goes to and fro, or hints at the one and says the other, is mixed.
+    A change needs plain stances, with all of the other side in mails before the last word. Both sides in one
+    mail, a stance that goes back and forth, or a mere hint at one side are mixed.
     """
     if last.before is not None:
         return last.before
@@ -137,15 +139,15 @@ def _earlier(thread: LinkedThread, before: StanceClaim) -> EarlierStance:
     )
 
 
-def _may_propose(thread: LinkedThread, put: Proposal, claim: StanceClaim) -> bool:
-    """Where plain text is put by another mail than the first, somebody else may be the one who puts it."""
-    if put.form is not PropositionForm.TEXT or put.mail is thread.root:
+def _may_propose(thread: LinkedThread, proposal: Proposal, claim: StanceClaim) -> bool:
+    """Return whether the claim may be by the proposer of a plain text that a later mail proposes."""
+    if proposal.form is not PropositionForm.TEXT or proposal.mail is thread.root:
         return False
-    # An archive that lost its quotes lost the order of its mails, too: there an answer may come first.
+    # An archive that lost its quotes lost the order of its mails, too. An answer may then come first.
     lost_order = is_answer(thread.root) and not any(mail.mail.quotes for mail in thread.mails)
     if not lost_order:
         return True
-    # Who opens with "I support adding it" may go on to propose more: this is not theirs.
+    # A writer who opens with "I support adding it" may propose more, but this proposal is not theirs.
     if claim.rule == "words" and claim.sentence.index == 0:
         return False
     return any(
@@ -156,11 +158,8 @@ def _may_propose(thread: LinkedThread, put: Proposal, claim: StanceClaim) -> boo
     )
 
 
-def _wavers(thread: LinkedThread, put: Proposal, said: list[StanceClaim]) -> bool:
-    """Signs that a supporter is not simply one: doubts in the same mail, or again and again after it.
-
-    Doubts before the last word are settled by it.
-    """
+def _wavers(thread: LinkedThread, proposal: Proposal, said: list[StanceClaim]) -> bool:
+    """Return whether a supporter has doubts in the same mail, or repeatedly after it."""
     if said[-1].stance is PositionStance.OPPOSE:
         return False  # doubts are what an objector has
     person, last = said[-1].person, said[-1].sentence.mail
@@ -175,16 +174,18 @@ def _wavers(thread: LinkedThread, put: Proposal, said: list[StanceClaim]) -> boo
     if said[-1].rule.startswith("words"):
         near = in_mail > 1
     else:
-        near = put.form is not PropositionForm.PATCH and _has_doubts(thread, said[-1])
+        near = proposal.form is not PropositionForm.PATCH and _has_doubts(thread, said[-1])
     return near or len(doubts) > _TAKEN_BACK_ELSEWHERE
 
 
 def _has_doubts(thread: LinkedThread, claim: StanceClaim) -> bool:
-    """Doubts in the mail. Who opens or closes with a stance takes it back by doubts of their own only."""
+    """Return whether the mail has doubts, or only own ones if the stance opens or closes the mail."""
     is_plain = place(thread, claim.sentence) != "inside" or opens_the_answer(thread, claim.sentence)
     is_plain = is_plain and keeps_quotes(thread)
     doubts = OWN_DOUBTS if is_plain else DOUBTS
-    others = (one for one in thread.mail_of(claim.sentence).sentences if one is not claim.sentence)
+    others = (
+        sentence for sentence in thread.mail_of(claim.sentence).sentences if sentence is not claim.sentence
+    )
     return OWN_DOUBTS.finds(claim.sentence) or any(map(doubts.finds, others))
 
 
@@ -196,55 +197,62 @@ _REASSURED = re.compile(
 )
 
 
-def fate_of(thread: LinkedThread, put: Proposal, objection: OwnSentence) -> Fate:
-    """By what comes after it: its owner's word first, then the proposer's, then any answer at all."""
+def fate_of(thread: LinkedThread, proposal: Proposal, objection: OwnSentence) -> Fate:
+    """Return the fate by later mails: the owner's word first, then the proposer's, then any answer."""
     raised = thread.mail_of(objection)
     later = [mail for mail in thread.mails if mail.number > raised.number]
     own = [mail for mail in later if mail.person == raised.person]
     answers = [mail for mail in later if mail.parent == raised.number and mail.person != raised.person]
-    if any(cues.WITHDRAWS.finds(one) for mail in own for one in mail.sentences):
+    if any(cues.WITHDRAWS.finds(sentence) for mail in own for sentence in mail.sentences):
         return Fate.WITHDRAWN
-    if _is_taken(put, objection, raised, later):
+    if _is_taken(proposal, objection, raised, later):
         return Fate.TAKEN
     if answers and any(_is_content(thread, mail) for mail in own):
         return Fate.ANSWERED
     has_role = thread.people.role
-    answers = [mail for mail in answers if mail.person in put.owners or has_role(mail.number) is not None]
+    answers = [
+        mail for mail in answers if mail.person in proposal.owners or has_role(mail.number) is not None
+    ]
     if not answers:
         return Fate.OUTSTANDING
-    # Answered by one who may settle it, and its owner was silent after that: were they content?
+    # A person who may settle it answered, and its owner was silent after that. They may be content.
     return Fate.OUTSTANDING if own and own[-1].number > answers[-1].number else Fate.UNCLEAR
 
 
 def withdrawal_of(thread: LinkedThread, objection: OwnSentence) -> OwnSentence | None:
-    """The sentence in which its owner withdraws it: the last one after it."""
+    """Return the owner's last sentence that withdraws it, or None."""
     raised = thread.mail_of(objection)
     later = [mail for mail in thread.mails if mail.number > raised.number and mail.person == raised.person]
-    found = [one for mail in later for one in mail.sentences if withdraws(one) or takes_back_a_vote(one)]
+    sentences = [sentence for mail in later for sentence in mail.sentences]
+    found = [sentence for sentence in sentences if withdraws(sentence) or takes_back_a_vote(sentence)]
     return found[-1] if found else None
 
 
 def _is_content(thread: LinkedThread, mail: LinkedMail) -> bool:
     return any(
-        _REASSURED.search(one.folded)
+        _REASSURED.search(sentence.folded)
         or (
-            (SUPPORTS.finds(one) or APPROVES.finds(one) or AGREES.finds(one))
-            and takes_nothing_back(thread, one)
+            (SUPPORTS.finds(sentence) or APPROVES.finds(sentence) or AGREES.finds(sentence))
+            and takes_nothing_back(thread, sentence)
         )
-        for one in mail.sentences
+        for sentence in mail.sentences
     )
 
 
-def _is_taken(put: Proposal, objection: OwnSentence, raised: LinkedMail, later: list[LinkedMail]) -> bool:
-    """The proposer promises a change in answer to it, or brings a new version that speaks of it."""
+def _is_taken(
+    proposal: Proposal, objection: OwnSentence, raised: LinkedMail, later: list[LinkedMail]
+) -> bool:
+    """Return whether the proposer promises a change in answer, or brings a new version that mentions it."""
     words = set(_CONTENT.findall(objection.folded))
     for mail in later:
-        if mail.person not in put.owners:
+        if mail.person not in proposal.owners:
             continue
-        if mail.parent == raised.number and any(map(cues.PROMISES.finds, mail.sentences)):
+        if mail.parent == raised.number and mail.has(cues.PROMISES):
             return True
-        if mail.number in put.mails and mail.version > put.mail.version:
-            named = len(words & set(_CONTENT.findall(" ".join(one.folded for one in mail.sentences[:60]))))
+        if mail.number in proposal.mails and mail.version > proposal.mail.version:
+            named = len(
+                words & set(_CONTENT.findall(" ".join(sentence.folded for sentence in mail.sentences[:60])))
+            )
             if named >= _PARTLY_SHARED:
                 return True
     return False
@@ -254,12 +262,12 @@ _AGREED = frozenset({OutcomeKind.ACCEPTED, OutcomeKind.REVISED})
 
 
 def may_say_agreed(*, has_consensus: bool, kind: OutcomeKind | None, tier: Tier) -> bool:
-    """Only where the outcome is said to be an agreement: people who are for it are not enough."""
+    """Return whether the outcome is stated as an agreement. Supporters alone are not enough."""
     return has_consensus and tier is Tier.SAID and kind in _AGREED
 
 
 class OutcomeGroup(StrEnum):
-    """Under which heading pages and digests list a thread."""
+    """The heading under which pages and digests list a thread."""
 
     AGREED = "Agreed"
     REJECTED = "Not accepted"
@@ -281,7 +289,7 @@ def outcome_group(
 
 
 def consensus_type(stances: Iterable[PositionStance], *, has_consensus: bool) -> ConsensusType | None:
-    """Agreement where there is consensus, and only there; else how the stated positions divide."""
+    """Return AGREEMENT for consensus, and only for it, or how the stated positions divide."""
     if has_consensus:
         return ConsensusType.AGREEMENT
     found = set(stances) - {PositionStance.PROPOSER}

@@ -1,6 +1,6 @@
-"""Sentences that settle something: rulings, acceptance, results of votes, promises, withdrawals.
+"""Finds sentences that settle something: rulings, acceptance, vote results, promises, withdrawals.
 
-Only people whom the source names decide. The same words from anybody else are quoted as a possible decision.
+Only people whom the source names decide. The same words of other people are quoted as a possible decision.
 """
 
 import re
@@ -12,13 +12,7 @@ from shared.reading.closings import Ruling
 from shared.reading.linked_thread import LinkedMail, LinkedThread
 from shared.reading.mails import OwnSentence
 from shared.reading.proposal import Proposal, matter_of
-from shared.reading.stances import (
-    TROUBLE,
-    accepts,
-    accepts_pull_request,
-    is_of_it,
-    takes_nothing_back,
-)
+from shared.reading.stances import TROUBLE, accepts, accepts_pull_request, is_of_it, takes_nothing_back
 
 DECIDING_ROLES = frozenset(
     ("maintainer", "chair", "editor", "shepherd", "release manager", "area director", "secretary")
@@ -41,12 +35,12 @@ _SENDS_AGAIN = re.compile(
     r"\bin (?:the|my) next (?:posting|submission)\b|\bnew (?:patch|series) (?:is |was )?(?:sent|posted)\b|"
     r"\bi(?:'ve| have)? (?:just )?(?:re-?)?(?:sent|posted) (?:a |the )?new (?:patch|series|version)\b"
 )
-"""An author brings the work again: what was said of it goes into that."""
+"""An author sends the work again, with the remarks on it."""
 _NO_PROMISE = re.compile(r"\b(?:if|unless|maybe|perhaps|only|asked|unchanged|when|might|may|could)\b")
 _IF_WANTED = re.compile(
     r"\bif (?:needed|necessary|required|asked|wanted|you (?:want|like|prefer|think|insist))\b"
 )
-"""An offer, and no promise."""
+"""An offer, which is no promise."""
 _AS_IT_IS = re.compile(
     r"\W{0,4}(?:ok(?:ay)?,? |thanks,? )?(?:will queue|queued|applied|merged)\b.{0,40}\bas[- ]is\b"
 )
@@ -61,9 +55,9 @@ _IF = re.compile(r"\b(?:if|unless|until|would|could|might|may|yet)\b")
 _IF_ONLY = re.compile(r"\b(?:if|unless|would|could|might|may)\b")
 _UNCLEAR = re.compile(r"\b(?:consensus|agreed|decided|concluded|resolved|resolution)\b")
 DECLARED = "declared"
-"""The act of a ruling that says what came of it, and not only that it is over."""
+"""The act of a ruling that tells the result, and not only that the call is over."""
 _OBJECTION = re.compile(r"\b(?:objections?|concerns?|veto(?:es)?|discuss|comments?|votes?)\b|-1\b")
-"""Who sums a call up tells that these were withdrawn; the proposal was not."""
+"""Nouns in the summary of a call. If these are withdrawn, the proposal is not."""
 _DENIES = re.compile(
     r"\b(?:no|not|never|lack of|without|isn't|wasn't|don't|didn't|hasn't|neither)\b(?: \w+){0,4} "
     r"(?:consensus|adopted|agreed|accepted|approved|agreement|passed|passes|concluded|closed|over)\b"
@@ -90,7 +84,7 @@ _SETTLES = cues.Family(
         cues.PROMISES,
     )
 )
-"""All wordings that settle something. What triggers none of them needs no second look."""
+"""All wordings that settle something. A sentence that triggers none needs no second look."""
 _CALLED = frozenset({PropositionForm.VOTE, PropositionForm.CALL})
 _LONGEST, _LONGEST_ACCEPTANCE, _SHORT_ACCEPTANCE = 500, 250, 12
 
@@ -109,59 +103,58 @@ class Settlements:
     accepted: list[EndingWord] = field(default_factory=list)
     ruled: list[EndingWord] = field(default_factory=list)
     advanced: list[EndingWord] = field(default_factory=list)
-    """One with a role passes the text of a call on."""
+    """A role holder passes the text of a call on."""
     put_off: list[EndingWord] = field(default_factory=list)
-    """One with a role puts the question of a call off."""
+    """A role holder postpones the question of a call."""
     rejected: list[EndingWord] = field(default_factory=list)
     declined: list[EndingWord] = field(default_factory=list)
-    """One with a role says that the group is not for what it was called upon."""
+    """A role holder says that the group does not support what the call asks."""
     undecided: list[EndingWord] = field(default_factory=list)
-    """One with a role says that there is no consensus."""
+    """A role holder says that there is no consensus."""
     unready: list[EndingWord] = field(default_factory=list)
-    """One with a role says that what was called upon has to wait."""
+    """A role holder says that the subject of the call has to wait."""
     chosen: list[EndingWord] = field(default_factory=list)
-    """One with a role names the option that is taken."""
+    """A role holder names the chosen option."""
     decided: list[EndingWord] = field(default_factory=list)
-    """One with a role names a decision, in words that do not show for what."""
+    """A role holder names a decision, in words that do not show its direction."""
     tallies: list[EndingWord] = field(default_factory=list)
-    """One with a role counts who stands where."""
+    """A role holder counts who stands where."""
     passed: list[EndingWord] = field(default_factory=list)
     cancelled: list[EndingWord] = field(default_factory=list)
     withdrawn: list[EndingWord] = field(default_factory=list)
     done: list[EndingWord] = field(default_factory=list)
-    """By the proposer: nobody was against it, so it was done."""
+    """The proposer says that nobody was against it, so it was done."""
     promised: list[EndingWord] = field(default_factory=list)
-    """By the proposer: remarks taken over."""
+    """The proposer takes remarks over."""
     edited: list[EndingWord] = field(default_factory=list)
-    """By another: one who says that they will do what was asked."""
+    """Another person says that they will do what was asked."""
     claimed: list[EndingWord] = field(default_factory=list)
-    """Words of a ruling by one without a role: quoted, and nothing rests on them."""
+    """Ruling words of a person without a role, which are quoted but decide nothing."""
     taken: list[EndingWord] = field(default_factory=list)
-    """Words of acceptance by one without a role."""
+    """Words of acceptance by a person without a role."""
 
     def ruled_after(self, word: EndingWord) -> bool:
-        """One with a role ruled in a later mail than that of `word`."""
-        return any(one.sentence.mail > word.sentence.mail for one in self.ruled)
+        return any(ruling.sentence.mail > word.sentence.mail for ruling in self.ruled)
 
     @property
     def edits_a_text(self) -> bool:
-        """Another than the proposer promises a change of the text that is spoken of."""
-        return any(_EDITS.search(one.sentence.folded) for one in self.edited)
+        """Whether another person than the proposer promises a change of the discussed text."""
+        return any(_EDITS.search(word.sentence.folded) for word in self.edited)
 
     @property
     def asks_for_changes(self) -> bool:
-        """Who passes it on names a new version, or its author promises one."""
+        """Whether the person who passes it on names a new version, or a change is promised."""
         return bool(self.promised or self.edited) or any(
-            _NEXT_VERSION.search(one.sentence.folded) for one in self.advanced
+            _NEXT_VERSION.search(word.sentence.folded) for word in self.advanced
         )
 
     @property
     def promised_next(self) -> list[EndingWord]:
-        """Promises of the proposer that name the version in which they are kept."""
+        """The proposer's promises that name the version that will keep them."""
         return [
-            one
-            for one in self.promised
-            if _NEXT_VERSION.search(one.sentence.folded) or _sends_again(one.sentence)
+            word
+            for word in self.promised
+            if _NEXT_VERSION.search(word.sentence.folded) or _sends_again(word.sentence)
         ]
 
     @property
@@ -169,23 +162,22 @@ class Settlements:
         return bool(self.promised_next)
 
 
-def read_settlements(thread: LinkedThread, put: Proposal) -> Settlements:
-    filing = _Filing(thread, put)
+def read_settlements(thread: LinkedThread, proposal: Proposal) -> Settlements:
+    reader = _SettlementReader(thread, proposal)
     for mail in thread.mails:
-        # What the proposition itself announces ("I have applied this locally") settles nothing.
-        if mail.number in put.mails or mail.is_patch:
+        # The proposal's own announcements ("I have applied this locally") settle nothing.
+        if mail.number in proposal.mails or mail.is_patch:
             continue
-        filing.file(mail)
-    return filing.found
+        reader.read_mail(mail)
+    return reader.found
 
 
 def _after_a_version(sentence: OwnSentence) -> bool:
-    """The only term that is set is a new version: it goes on, changed."""
+    """Return whether the only term is a new version, so that the text goes on with changes."""
     return bool(_NEXT_VERSION.search(sentence.folded)) and not cues.NEGATION.finds(sentence)
 
 
 def _is_only_over(sentence: OwnSentence) -> bool:
-    """It says that the call is over, and no more."""
     return bool(cues.CLOSES.search(sentence.folded)) and closings.ruling_of(sentence, "") is None
 
 
@@ -193,16 +185,16 @@ def _sends_again(sentence: OwnSentence) -> bool:
     return bool(_SENDS_AGAIN.search(sentence.folded)) and not _NO_PROMISE.search(sentence.folded)
 
 
-class _Filing:
-    """Puts each sentence that settles something on its pile; the first that fits takes it."""
+class _SettlementReader:
+    """Adds each sentence that settles something to the first list that fits."""
 
-    def __init__(self, thread: LinkedThread, put: Proposal) -> None:
+    def __init__(self, thread: LinkedThread, proposal: Proposal) -> None:
         self._thread = thread
-        self._put = put
-        self._matter = matter_of(put)
+        self._proposal = proposal
+        self._matter = matter_of(proposal)
         self.found = Settlements()
 
-    def file(self, mail: LinkedMail) -> None:
+    def read_mail(self, mail: LinkedMail) -> None:
         role = self._role(mail)
         by_proposer = self._is_proposer(mail)
         for sentence in mail.sentences:
@@ -215,40 +207,40 @@ class _Filing:
                 self.found.tallies.append(EndingWord(sentence, "tally", role))
             may_settle = _SETTLES.may_find(sentence) or (role and closings.may_rule(sentence))
             if may_settle and not sentence.asks and len(sentence.text) <= _LONGEST:
-                self._file(sentence, role, by_proposer=by_proposer)
+                self._read_sentence(sentence, role, by_proposer=by_proposer)
 
-    def _file(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> None:
+    def _read_sentence(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> None:
         _ = (
-            self._closing(sentence, role, by_proposer=by_proposer)
-            or self._is_done(sentence, by_proposer=by_proposer)
-            or self._ruling(sentence, role)
-            or self._passing_on(sentence, role)
-            or (not by_proposer and self._acceptance(sentence, role))
-            or self._own_word(sentence, role, by_proposer=by_proposer)
+            self._record_closing(sentence, role, by_proposer=by_proposer)
+            or self._record_done(sentence, by_proposer=by_proposer)
+            or self._record_ruling(sentence, role)
+            or self._record_passing_on(sentence, role)
+            or (not by_proposer and self._record_acceptance(sentence, role))
+            or self._record_own_word(sentence, role, by_proposer=by_proposer)
         )
 
     def _is_proposer(self, mail: LinkedMail) -> bool:
-        """By the address: anybody can write the proposer's name."""
+        """Return whether the sender is the proposer, by address, because anybody can write the name."""
         thread = self._thread
-        return any(thread.people.may_speak_for(mail.number, number) for number in self._put.mails)
+        return any(thread.people.may_speak_for(mail.number, number) for number in self._proposal.mails)
 
     def _role(self, mail: LinkedMail) -> str | None:
         holder = self._thread.people.role(mail.number)
         if holder is None or holder.role not in DECIDING_ROLES:
             return None
-        return None if any(cues.IN_PERSON.search(one.folded) for one in mail.sentences) else holder.role
+        return None if mail.matches(cues.IN_PERSON) else holder.role
 
-    def _closing(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> bool:
-        """The end of a vote or call, by the one who called it or one with a role."""
-        closing = cues.closing_of(sentence) if self._put.form in _CALLED else None
+    def _record_closing(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> bool:
+        """Record the end of a vote or call by its caller or a role holder."""
+        closing = cues.closing_of(sentence) if self._proposal.form in _CALLED else None
         if closing is None:
             return False
         if by_proposer or role:
-            pile = self.found.cancelled if closing == "cancelled" else self.found.passed
-            pile.append(EndingWord(sentence, "closed", role or "proposer"))
+            words = self.found.cancelled if closing == "cancelled" else self.found.passed
+            words.append(EndingWord(sentence, "closed", role or "proposer"))
         return True
 
-    def _is_done(self, sentence: OwnSentence, *, by_proposer: bool) -> bool:
+    def _record_done(self, sentence: OwnSentence, *, by_proposer: bool) -> bool:
         if (
             not by_proposer
             or not cues.UNOPPOSED.finds(sentence)
@@ -258,11 +250,11 @@ class _Filing:
         self.found.done.append(EndingWord(sentence, "done", None))
         return True
 
-    def _ruling(self, sentence: OwnSentence, role: str | None) -> bool:
+    def _record_ruling(self, sentence: OwnSentence, role: str | None) -> bool:
         if cues.REPORTED.finds(sentence):
             return False
         if role:
-            return self._ruling_of_role(sentence, role)
+            return self._record_role_ruling(sentence, role)
         rules = closings.RULES.finds(sentence) and not _DENIES.search(sentence.folded)
         if rules and (_CONDITION.search(sentence.folded) or _HOPES.search(sentence.folded)):
             return False
@@ -271,21 +263,21 @@ class _Filing:
         self.found.claimed.append(EndingWord(sentence, "ruled" if rules else "decided", None))
         return True
 
-    def _ruling_of_role(self, sentence: OwnSentence, role: str) -> bool:
-        pile = self._pile_of_ruling(sentence)
-        if pile is None:
+    def _record_role_ruling(self, sentence: OwnSentence, role: str) -> bool:
+        words = self._list_for_ruling(sentence)
+        if words is None:
             return False
-        declared = pile is self.found.ruled and not _is_only_over(sentence)
-        pile.append(EndingWord(sentence, DECLARED if declared else "ruled", role))
-        if pile is self.found.ruled and not declared:
-            self._passing_on(sentence, role)  # "The call is over, and I am sending it to the IESG."
+        declared = words is self.found.ruled and not _is_only_over(sentence)
+        words.append(EndingWord(sentence, DECLARED if declared else "ruled", role))
+        if words is self.found.ruled and not declared:
+            self._record_passing_on(sentence, role)  # "The call is over, and I am sending it to the IESG."
         return True
 
-    def _pile_of_ruling(self, sentence: OwnSentence) -> list[EndingWord] | None:
+    def _list_for_ruling(self, sentence: OwnSentence) -> list[EndingWord] | None:
         found = self.found
         if self._is_unready(sentence):
             return found.unready
-        is_patch = self._put.form is PropositionForm.PATCH
+        is_patch = self._proposal.form is PropositionForm.PATCH
         ruling = None if is_patch else closings.ruling_of(sentence, self._matter)
         if ruling is not None:
             return {
@@ -295,22 +287,22 @@ class _Filing:
                 Ruling.CHOSEN: found.chosen,
                 Ruling.UNKNOWN: found.decided,
             }[ruling]
-        return found.rejected if self._denies(sentence) else self._pile_of_other_ruling(sentence)
+        return found.rejected if self._denies(sentence) else self._list_for_other_ruling(sentence)
 
-    def _pile_of_other_ruling(self, sentence: OwnSentence) -> list[EndingWord] | None:
-        """Words of a ruling that show no direction of their own."""
+    def _list_for_other_ruling(self, sentence: OwnSentence) -> list[EndingWord] | None:
+        """Return the list for ruling words that show no direction of their own."""
         found, folded = self.found, sentence.folded
         if not closings.RULES.finds(sentence) or _DENIES.search(folded):
             decides = closings.DECIDES.finds(sentence) or closings.HAS_DECIDED.finds(sentence)
             return found.decided if decides else None
         if _CONDITION.search(folded) or _HOPES.search(folded):
             return None
-        # Which way it goes these do not show: they are quoted.
-        is_over = cues.CLOSES.search(folded) or self._put.form is PropositionForm.PATCH
+        # These words do not show a direction, so they are quoted.
+        is_over = cues.CLOSES.search(folded) or self._proposal.form is PropositionForm.PATCH
         return found.decided if _UNCLEAR.search(folded) and not is_over else found.ruled
 
-    def _passing_on(self, sentence: OwnSentence, role: str | None) -> bool:
-        if not role or self._put.form is not PropositionForm.CALL:
+    def _record_passing_on(self, sentence: OwnSentence, role: str | None) -> bool:
+        if not role or self._proposal.form is not PropositionForm.CALL:
             return False
         if cues.ADVANCES.finds(sentence) and (self._is_plain(sentence) or _after_a_version(sentence)):
             self.found.advanced.append(EndingWord(sentence, "advanced", role))
@@ -321,13 +313,13 @@ class _Filing:
         return True
 
     def _is_plain(self, sentence: OwnSentence) -> bool:
-        """Nothing is denied but objections, and no terms are set."""
+        """Return whether nothing except objections is denied, and no terms are set."""
         if cues.ON_WHAT_TERMS.search(sentence.folded):
             return False
         return not cues.NEGATION.finds(sentence) or not _NEGATES.search(cues.HAPPY.sub("", sentence.folded))
 
     def _is_unready(self, sentence: OwnSentence) -> bool:
-        if self._put.form is not PropositionForm.CALL or not closings.NOT_READY.finds(sentence):
+        if self._proposal.form is not PropositionForm.CALL or not closings.NOT_READY.finds(sentence):
             return False
         return not _HOPES.search(sentence.folded) and not _IF_ONLY.search(sentence.folded)
 
@@ -338,29 +330,29 @@ class _Filing:
             return True
         return self._thread.preset is Preset.THREEGPP and _NOTED.finds(sentence)
 
-    def _acceptance(self, sentence: OwnSentence, role: str | None) -> bool:
-        if role and accepts_pull_request(self._thread, self._put, sentence):
+    def _record_acceptance(self, sentence: OwnSentence, role: str | None) -> bool:
+        if role and accepts_pull_request(self._thread, self._proposal, sentence):
             self.found.accepted.append(EndingWord(sentence, "accepted", role))
             return True
         if not accepts(sentence) or len(sentence.folded) > _LONGEST_ACCEPTANCE:
             return False
         if not role and TROUBLE.search(sentence.folded):
             return False
-        if not is_of_it(self._thread, self._put, sentence):
+        if not is_of_it(self._thread, self._proposal, sentence):
             return True
         short = role and not cues.NEGATION.finds(sentence) and len(sentence.words) < _SHORT_ACCEPTANCE
         as_it_is = role and _AS_IT_IS.match(sentence.folded)
         if short or as_it_is or takes_nothing_back(self._thread, sentence):
-            pile = self.found.accepted if role else self.found.taken
-            pile.append(EndingWord(sentence, "accepted", role))
+            words = self.found.accepted if role else self.found.taken
+            words.append(EndingWord(sentence, "accepted", role))
         return True
 
-    def _own_word(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> bool:
+    def _record_own_word(self, sentence: OwnSentence, role: str | None, *, by_proposer: bool) -> bool:
         if by_proposer and cues.WITHDRAWS.finds(sentence) and not _OBJECTION.search(sentence.folded):
             self.found.withdrawn.append(EndingWord(sentence, "withdrawn", None))
         elif self._promises(sentence, by_proposer=by_proposer) and not cues.NEGATION.finds(sentence):
-            pile = self.found.promised if by_proposer else self.found.edited
-            pile.append(EndingWord(sentence, "promised", role))
+            words = self.found.promised if by_proposer else self.found.edited
+            words.append(EndingWord(sentence, "promised", role))
         else:
             return False
         return True

@@ -1,6 +1,6 @@
-"""Which sentences carry a key point, a decision, an objection or an open issue: fitted weights and few rules.
+"""Scores sentences as key points, decisions, objections and open issues, by fitted weights and few rules.
 
-Rules alone carried over worse than weights here. What a head finds is shown as a quote, never as a claim.
+Rules alone transferred worse than weights. A found sentence is shown as a quote, never as a claim.
 """
 
 import re
@@ -22,7 +22,7 @@ from shared.reading.stances import relation
 
 
 class Head(StrEnum):
-    """One column of fitted weights each."""
+    """A kind of sentence, with one column of fitted weights."""
 
     POINT = "point"
     DECISION = "decision"
@@ -54,10 +54,9 @@ _MUST = cues.Cue(
     r"\b(?:must|should|need(?:s|ed)? to|have to|cannot|can't)\b",
 )
 _BAD = cues.Cue(
-    "problem|problems|issue|issues|wrong|bad|worse|break|breaks|breaking|broken|confusing|complex|"
-    "complexity|unnecessary|risk|risky|"
-    "concern|concerns|worry|fail|fails|lose|hard|difficult|ugly|fragile|unclear|surprising|expensive|hack|"
-    "dangerous|harm"
+    "problem|problems|issue|issues|wrong|bad|worse|break|breaks|breaking|broken|confusing|complex|complexity|"
+    "unnecessary|risk|risky|concern|concerns|worry|fail|fails|lose|hard|difficult|ugly|fragile|unclear|"
+    "surprising|expensive|hack|dangerous|harm"
 )
 _WISHES = cues.Cue(
     "please|should|need|needs|missing|typo|forgot|better|must|instead|drop|remove|rather|could|why|prefer",
@@ -80,7 +79,7 @@ _REASONS = cues.Cue(
     r"\b(?:because|since|therefore|instead|rather than|so that|in order to|"
     r"which means|otherwise|the reason|the point|basically|in short|in summary|the problem|the fact)\b",
 )
-# What two features say together and neither alone.
+# Pairs of features that together say something that neither says alone.
 _TOGETHER = {
     "acts to the proposition": ("acts", "to the proposer"),
     "accepts by a role": ("accepts", "by a role"),
@@ -126,17 +125,17 @@ _WORDED: dict[cues.Cue, str] = {
 _WORDINGS = cues.Family(*_WORDED)
 _APPROVAL = cues.Family(AGREES, *APPROVES.cues, *SUPPORTS.cues)
 _WITH: dict[str, list[tuple[str, str]]] = defaultdict(list)
-"""Of a feature of a sentence: the weighted features that it makes with others, and these others."""
-for _name, (_one, _other) in _TOGETHER.items():
+"""For each sentence feature, the weighted combined features and their other parts."""
+for _name, (_part, _other) in _TOGETHER.items():
     if _name in WEIGHTS:
-        _WITH[_one].append((_name, _other))
+        _WITH[_part].append((_name, _other))
 _Row = tuple[float, float, float, float]
 """One number for each head."""
 _DIGITS = 9
 _DEEP = 11
-"""The place in its mail from which on a sentence is deep in it."""
+"""The index from which a sentence is deep in its mail."""
 _SIZES = (15, 40, 60, 201, 221)
-"""Letters from which on a sentence is no longer tiny, no longer short, middling, no longer that, and long."""
+"""Lengths in letters that separate tiny, short, middling and long sentences."""
 _FIRST, _LAST = 16, 4
 _DIGIT = re.compile(r"[0-9]")
 _CODE_MARK = re.compile(r"[{}=;<>|$:()]")
@@ -144,26 +143,24 @@ _YOU = frozenset({"you", "your", "you're"})
 _BUT = ("but ", "however", "still,", "that said")
 _MAX_QUOTED, _MAX_ALL_QUOTED = 600, 6_000
 _SHINGLE = 4
-"""Words in a row by which a sentence is known again in a quote."""
+"""Words in a row by which a sentence is recognized in a quote."""
 
 
 class FeatureReader:
-    """Holds what the features of all sentences of a thread share."""
+    """Features of sentences, with what all sentences of a thread share."""
 
-    def __init__(self, thread: LinkedThread, put: Proposal, genre: Genre) -> None:
+    def __init__(self, thread: LinkedThread, proposal: Proposal, genre: Genre) -> None:
         self._thread = thread
-        self._put = put
+        self._proposal = proposal
         self._genre = genre
-        self._words = _ThreadWords(thread, put)
+        self._words = _ThreadWords(thread, proposal)
         self._last_of = {mail.person: mail.number for mail in thread.mails}
         self._first_of = {mail.person: mail.number for mail in reversed(thread.mails)}
         self._replies = Counter(mail.parent for mail in thread.mails)
         self._promised_to = {
             mail.parent
             for mail in thread.mails
-            if mail.parent is not None
-            and mail.person in put.proposers
-            and any(map(cues.PROMISES.finds, mail.sentences))
+            if mail.parent is not None and mail.person in proposal.proposers and mail.has(cues.PROMISES)
         }
         self._of_mail: dict[tuple[int, str], tuple[frozenset[str], _Row]] = {}
 
@@ -175,9 +172,9 @@ class FeatureReader:
             **dict.fromkeys(self._own(sentence), 1.0),
             **self._words.amounts(sentence),
         }
-        for name, (one, other) in _TOGETHER.items():
-            if one in found and other in found:
-                found[name] = found[one] * found[other]
+        for name, (first, other) in _TOGETHER.items():
+            if first in found and other in found:
+                found[name] = found[first] * found[other]
         return found
 
     def scores(self, sentence: OwnSentence) -> _Row:
@@ -189,13 +186,13 @@ class FeatureReader:
         rows += [
             _times(WEIGHTS[name], amount) for name, amount in amounts.items() if amount and name in WEIGHTS
         ]
-        for one in own:
-            for name, other in _WITH.get(one, ()):
+        for feature in own:
+            for name, other in _WITH.get(feature, ()):
                 if other in shared:
                     rows.append(WEIGHTS[name])
                 elif amount := amounts.get(other):
                     rows.append(_times(WEIGHTS[name], amount))
-        # The last digit of a sum depends on the order of its terms: two runs must agree.
+        # The last digit of a sum depends on the order of its terms, and two runs must agree.
         point, decision, objection, still_open = map(sum, zip(*rows, strict=True))
         return (
             round(point, _DIGITS),
@@ -205,9 +202,11 @@ class FeatureReader:
         )
 
     def _of_its_mail(self, sentence: OwnSentence) -> tuple[frozenset[str], _Row]:
-        """Return what all sentences of its mail that answer the same have in common, with its weights."""
+        """Return the features that sentences of a mail with one target share, with their weights."""
         mail = self._thread.mail_of(sentence)
-        towards = relation(self._thread, self._put, sentence) if mail is not self._thread.root else "none"
+        towards = (
+            relation(self._thread, self._proposal, sentence) if mail is not self._thread.root else "none"
+        )
         known = self._of_mail.get((mail.number, towards))
         if known is None:
             names = frozenset(self._shared(mail, towards))
@@ -217,9 +216,9 @@ class FeatureReader:
         return known
 
     def _own(self, sentence: OwnSentence) -> list[str]:
-        """Return what the sentence has by its place, its form and its wording."""
+        """Return the features of the sentence's place, form and wording."""
         mail = self._thread.mail_of(sentence)
-        found = ["puts it"] if sentence is self._put.words else []
+        found = ["puts it"] if sentence is self._proposal.words else []
         found += _of_place(
             min(sentence.index, _DEEP),
             bisect_right(_SIZES, len(sentence.text)),
@@ -232,7 +231,7 @@ class FeatureReader:
         return found
 
     def _shared(self, mail: LinkedMail, towards: str) -> Iterator[str]:
-        """What all sentences of a mail that answer the same have in common."""
+        """Return the features that sentences of a mail with one target share."""
         count, total = len(mail.sentences), len(self._thread.mails)
         flags = {
             "last mail": mail.number == total - 1,
@@ -245,18 +244,18 @@ class FeatureReader:
             "first half": mail.number * 2 <= total,
             "unanswered": mail.number not in self._thread.answered_by_others,
             "much answered": self._replies[mail.number] > 1,
-            "in the proposition": mail is self._put.mail,
-            "in a later version": mail.number in self._put.mails and mail is not self._put.mail,
+            "in the proposition": mail is self._proposal.mail,
+            "in a later version": mail.number in self._proposal.mails and mail is not self._proposal.mail,
             "in the root": mail is self._thread.root,
             "short thread": total <= 5,
             "long thread": total > 12,
             "by a role": self._thread.people.role(mail.number) is not None,
-            "by the proposer": mail.person in self._put.proposers,
-            "to the proposition": towards == "put",
-            "to the proposer": towards in {"put", "author"},
+            "by the proposer": mail.person in self._proposal.proposers,
+            "to the proposition": towards == "proposal",
+            "to the proposer": towards in {"proposal", "author"},
             "something proposed": self._genre in {Genre.PATCH, Genre.CALL, Genre.PROPOSAL},
             "patch": self._genre is Genre.PATCH,
-            "formal": self._put.form in {PropositionForm.VOTE, PropositionForm.CALL},
+            "formal": self._proposal.form in {PropositionForm.VOTE, PropositionForm.CALL},
             "asked or told": self._genre
             in {Genre.QUESTION, Genre.ANNOUNCEMENT, Genre.DISCUSSION, Genre.OTHER},
         }
@@ -268,25 +267,25 @@ class FeatureReader:
 
 
 class _ThreadWords:
-    """Words that tell what a thread is about, and the starts of sentences that its quotes repeat."""
+    """The topic words of a thread, and the starts of sentences that its quotes repeat."""
 
-    def __init__(self, thread: LinkedThread, put: Proposal) -> None:
+    def __init__(self, thread: LinkedThread, proposal: Proposal) -> None:
         candidates = candidates_of(thread)
         by_mail: dict[int, list[frozenset[str]]] = {mail.number: [] for mail in thread.mails}
-        for one in candidates:
-            by_mail[one.mail].append(one.words)
+        for sentence in candidates:
+            by_mail[sentence.mail].append(sentence.words)
         words = {number: set().union(*found) for number, found in by_mail.items()}
         self._content = {word for word in set().union(*words.values()) if len(word) > 3} - _STOP
         spread = Counter(chain.from_iterable(map(self._content.intersection, words.values())))
         common = {word for word, count in spread.items() if count > 1}
-        self._topic = self._content & ((words[put.mail.number] & common) or common)
+        self._topic = self._content & ((words[proposal.mail.number] & common) or common)
         self._shared = {word for word in common if spread[word] > 2}
         self._title = self._content.intersection(word_key(thread.root.mail.subject).split())
-        self._starts = {id(one): _start(one) for one in candidates}
+        self._starts = {id(sentence): _start(sentence) for sentence in candidates}
         self._quoted = _quoted_starts(thread, set(self._starts.values()))
 
     def amounts(self, sentence: OwnSentence) -> dict[str, float]:
-        """Features that a sentence has more or less of."""
+        """Return the features that a sentence has by degree."""
         content = self._content & sentence.words
         topic = len(content & self._topic)
         found = {
@@ -300,12 +299,12 @@ class _ThreadWords:
 
 
 def _approves(mail: LinkedMail) -> bool:
-    """The mail gives its consent somewhere: what it asks for is a wish."""
-    return any(map(APPROVES.finds, mail.sentences)) or any("-by: " in one.folded for one in mail.sentences)
+    """Return whether the mail consents somewhere, so that its requests are wishes."""
+    return mail.has(APPROVES) or any("-by: " in sentence.folded for sentence in mail.sentences)
 
 
 def candidates_of(thread: LinkedThread) -> list[OwnSentence]:
-    """Each mail's first sentences and its last: 98 in 100 labelled ones stand there."""
+    """Return each mail's first and last sentences, which include 98 of 100 labeled ones."""
     return [
         sentence
         for mail in thread.mails
@@ -350,7 +349,7 @@ def _of_form(folded: str) -> Iterator[str]:
 
 
 def _is_code(folded: str) -> bool:
-    # One pattern for all of these would be tried at every letter.
+    # A single pattern for all of these would be tried at every letter.
     if "::" in folded or "http:" in folded or "https:" in folded or _CODE_START.match(folded):
         return True
     return bool(_CODE_RUN.search(folded)) or ("()" in folded and bool(_CALL.search(folded)))
@@ -375,7 +374,7 @@ def _start(sentence: OwnSentence) -> tuple[str, ...]:
 
 
 def _quoted_starts(thread: LinkedThread, starts: set[tuple[str, ...]]) -> Counter[tuple[str, ...]]:
-    """How often each of these runs of words stands in a quote."""
+    """Count how often each of these word runs is in a quote."""
     runs = chain.from_iterable(
         zip(*(words[shift:] for shift in range(_SHINGLE)), strict=False) for words in _quoted_words(thread)
     )
@@ -383,7 +382,7 @@ def _quoted_starts(thread: LinkedThread, starts: set[tuple[str, ...]]) -> Counte
 
 
 def _quoted_words(thread: LinkedThread) -> Iterator[list[str]]:
-    """The words of each quoted block, up to a bound for all of them."""
+    """Yield the words of each quoted block, up to a bound for all blocks."""
     left = _MAX_ALL_QUOTED
     for mail in thread.mails:
         for block in mail.mail.quotes[:12]:
@@ -401,51 +400,50 @@ def _times(row: _Row, amount: float) -> _Row:
 
 MOST_MAILS = {Head.POINT: 12, Head.DECISION: 4, Head.OBJECTION: 4, Head.OPEN_ISSUE: 2}
 MOST_SHOWN = 12
-"""Sentences that a page shows of one thread, in all."""
+"""The most sentences of one thread that a page shows."""
 _PER_MAIL = 4
 _PER_PERSON = 6
-"""Of one person, before the others have theirs: who writes a lot takes no places of others."""
+"""The most of one person before others have theirs, so that a frequent writer displaces nobody."""
 _MOST_SCORED = 6_000
-"""Sentences of one thread that are scored; a longer thread is read from both ends."""
+"""The most sentences that are scored. A longer thread is read from both ends."""
 _HOUSEKEEPING = cues.Cue("rebased|rebasing|resent|resending")
-"""What somebody did with their own branch settles nothing."""
+"""Changes to a person's own branch settle nothing."""
 _MACHINE_WORDS = ("traceback ", 'file "', ">>>", "$ ")
 
 
-def may_be(head: Head, sentence: OwnSentence, thread: LinkedThread, put: Proposal) -> bool:
-    """What a sentence cannot be, whatever its score."""
+def may_be(head: Head, sentence: OwnSentence, thread: LinkedThread, proposal: Proposal) -> bool:
+    """Return whether a sentence may have this head, whatever its score."""
     if head is Head.OBJECTION:
-        return thread.mail_of(sentence).person not in put.proposers
+        return thread.mail_of(sentence).person not in proposal.proposers
     if head is Head.OPEN_ISSUE:
         return sentence.mail not in thread.answered_by_others and _may_be_open(sentence)
     if head is Head.DECISION:
         # A patch's log message tells what was done before, not what is decided here.
-        told = thread.mail_of(sentence).is_patch or _HOUSEKEEPING.finds(sentence)
-        return not sentence.asks and not told
+        reports_past = thread.mail_of(sentence).is_patch or _HOUSEKEEPING.finds(sentence)
+        return not sentence.asks and not reports_past
     return not is_noise(sentence)
 
 
 _NOISE = re.compile(
-    r"^\W{0,4}(?:from|date|sent|subject|to|cc|message-id|signed-off-by|reported-by|suggested-by|fixes|"
-    r"link|url|name|type|"
-    r"size|desc|content-\w+|change-id|x-\w+):\s|\bscrubbed\b|\bnext part\b|\b(?:non-text|html) attachment\b|"
-    r"^\W{0,4}(?:hi|hello|hey|dear|good (?:morning|afternoon|evening))(?: [\w.'-]+){0,4}[,.!: -]*$|"
-    r"^\W{0,4}(?:cheers|regards|best regards|kind regards|best wishes|sincerely|ciao|br|mvh|hth|yours)"
-    r"(?: (?:again|all|truly|sincerely))?[,.!: -]*(?:[\w.'-]+ ?){0,3}\W*$|[-_=*~]{10,}|"
-    r"\b\d+ files? changed\b|\b\d+ insertions?\(\+\)|^\S+ +\| +\d+ [+-]*|^ ?(?:create|delete) mode \d|"
-    r"^\W{0,4}sent from my \w|\bget your (?:free|private)\b|\bdo you yahoo\b|\bmsn (?:hotmail|messenger|"
-    r"search)\b|"
-    r"\b(?:un)?subscribe\b.{0,40}(?:https?:|mailto:|@)|\bconfidential\w* .{0,80}\b(?:recipient|"
-    r"disclos|privileged)|\bintended (?:solely|only)? ?(?:for )?(?:the )?(?:recipient|addressee|use)\b|"
-    r"^\W{0,4}(?:https?://|www\.)\S+\W*$|^\W{0,4}(?:tel|phone|fax|mobile|cell)\.?:? ?[\d+(]|"
-    r"^\W*(?:index|diff|range-diff|base-commit|prerequisite-patch-id|interdiff)\b[: ]|^[0-9a-f]{12,40}\W|"
+    r"^\W{0,4}(?:from|date|sent|subject|to|cc|message-id|signed-off-by|reported-by|suggested-by|fixes|link|"
+    r"url|name|type|size|desc|content-\w+|change-id|x-\w+):\s|\bscrubbed\b|\bnext part\b|\b(?:non-text|"
+    r"html) attachment\b|^\W{0,4}(?:hi|hello|hey|dear|good (?:morning|afternoon|"
+    r"evening))(?: [\w.'-]+){0,4}[,.!: -]*$|^\W{0,4}(?:cheers|regards|best regards|kind regards|best wishes|"
+    r"sincerely|ciao|br|mvh|hth|yours)(?: (?:again|all|truly|sincerely))?[,.!: -]*(?:[\w.'-]+ ?){0,3}\W*$|"
+    r"[-_=*~]{10,}|\b\d+ files? changed\b|\b\d+ insertions?\(\+\)|^\S+ +\| +\d+ [+-]*|^ ?(?:create|"
+    r"delete) mode \d|^\W{0,4}sent from my \w|\bget your (?:free|private)\b|\bdo you yahoo\b|"
+    r"\bmsn (?:hotmail|messenger|search)\b|\b(?:un)?subscribe\b.{0,40}(?:https?:|mailto:|@)|"
+    r"\bconfidential\w* .{0,80}\b(?:recipient|disclos|privileged)|\bintended (?:solely|"
+    r"only)? ?(?:for )?(?:the )?(?:recipient|addressee|use)\b|^\W{0,4}(?:https?://|www\.)\S+\W*$|"
+    r"^\W{0,4}(?:tel|phone|fax|mobile|cell)\.?:? ?[\d+(]|^\W*(?:index|diff|range-diff|base-commit|"
+    r"prerequisite-patch-id|interdiff)\b[: ]|^[0-9a-f]{12,40}\W|"
     r"^\W{0,4}(?:on .{4,60} )?[\w .@<>-]{2,60} (?:wrote|writes):?\W*$"
 )
 """Heads of patches, notices of attachments, advertisements, signatures, greetings and statistics."""
 
 
 def is_noise(sentence: OwnSentence) -> bool:
-    """Nobody says anything in it: no point, whatever its score."""
+    """Return whether the sentence says nothing, so that it is no key point."""
     return bool(_NOISE.search(sentence.folded))
 
 
@@ -456,9 +454,9 @@ def _may_be_open(sentence: OwnSentence) -> bool:
 
 
 class SentenceScores:
-    def __init__(self, thread: LinkedThread, put: Proposal, genre: Genre) -> None:
-        self._thread, self._put = thread, put
-        reader = FeatureReader(thread, put, genre)
+    def __init__(self, thread: LinkedThread, proposal: Proposal, genre: Genre) -> None:
+        self._thread, self._proposal = thread, proposal
+        reader = FeatureReader(thread, proposal, genre)
         self._sentences = _bounded(candidates_of(thread))
         self._scores = {id(sentence): reader.scores(sentence) for sentence in self._sentences}
 
@@ -467,64 +465,63 @@ class SentenceScores:
         return found[_COLUMNS[head]] if found else float("-inf")
 
     def best_of(self, mail: LinkedMail) -> OwnSentence | None:
-        """The sentence of a mail that matters most."""
-        scored = (one for one in mail.sentences if id(one) in self._scores)
-        best_first = sorted(scored, key=lambda one: (-self._scores[id(one)][0], one.index))
-        return next((one for one in best_first if not is_noise(one)), None)
+        scored = (sentence for sentence in mail.sentences if id(sentence) in self._scores)
+        best_first = sorted(scored, key=lambda sentence: (-self._scores[id(sentence)][0], sentence.index))
+        return next((sentence for sentence in best_first if not is_noise(sentence)), None)
 
     def found(
         self, head: Head, besides: Iterable[OwnSentence] = (), *, without: Collection[int] = ()
     ) -> list[OwnSentence]:
-        """The best sentence of each of the best mails, in the order of the thread.
+        """Return the best sentence of each of the best mails, in the order of the thread.
 
-        `besides` always count; `without` are numbers of mails that have none.
+        `besides` always count. `without` are the numbers of mails that have none.
         """
         threshold, column = THRESHOLDS[head], _COLUMNS[head]
         chosen = [
-            one
-            for one in self._sentences
-            if self._scores[id(one)][column] > threshold
-            and one.mail not in without
-            and may_be(head, one, self._thread, self._put)
+            sentence
+            for sentence in self._sentences
+            if self._scores[id(sentence)][column] > threshold
+            and sentence.mail not in without
+            and may_be(head, sentence, self._thread, self._proposal)
         ]
         besides = list(besides)
-        ranked = [*besides, *sorted(chosen, key=lambda one: -self._scores[id(one)][column])]
+        ranked = [*besides, *sorted(chosen, key=lambda sentence: -self._scores[id(sentence)][column])]
         best: dict[int, OwnSentence] = {}
         keys: set[tuple[str, str]] = set()
-        firm = {id(one) for one in besides}
+        firm = {id(sentence) for sentence in besides}
         for sentence in ranked:
-            # Who sends the next version of a text repeats what stands in it. What somebody is said to say is
-            # theirs, whoever else writes the same.
-            said = (self._thread.mail_of(sentence).person if id(sentence) in firm else "", sentence.key)
-            if sentence.mail not in best and said not in keys:
+            # The next version of a text repeats its sentences, so equal sentences count once. A sentence with
+            # a stated position belongs to its person, whoever else writes the same.
+            key = (self._thread.mail_of(sentence).person if id(sentence) in firm else "", sentence.key)
+            if sentence.mail not in best and key not in keys:
                 best[sentence.mail] = sentence
-                keys |= {said, ("", sentence.key)}
+                keys |= {key, ("", sentence.key)}
         kept = list(best.values())[: MOST_MAILS[head]]
-        return sorted(kept, key=lambda one: (one.mail, one.index))
+        return sorted(kept, key=lambda sentence: (sentence.mail, sentence.index))
 
     def points(self, already: Sequence[OwnSentence]) -> list[OwnSentence]:
-        """The best of the rest, so that with what is shown anyway no more than MOST_SHOWN are."""
-        shown = {id(one) for one in already}
-        said = {(self._person(one), one.key) for one in already}
-        of_mail, of_person = Counter[int](), Counter[str](self._person(one) for one in already)
-        room = max(MOST_SHOWN - len(shown), 0)
+        """Return the best other sentences, so that a page shows at most MOST_SHOWN."""
+        shown_ids = {id(sentence) for sentence in already}
+        shown_keys = {(self._person(sentence), sentence.key) for sentence in already}
+        of_mail, of_person = Counter[int](), Counter[str](self._person(sentence) for sentence in already)
+        limit = max(MOST_SHOWN - len(shown_ids), 0)
         first: list[OwnSentence] = []
         rest: list[OwnSentence] = []
-        for sentence in sorted(self._sentences, key=lambda one: -self._scores[id(one)][0]):
+        for sentence in sorted(self._sentences, key=lambda sentence: -self._scores[id(sentence)][0]):
             person = self._person(sentence)
-            if id(sentence) in shown or (person, sentence.key) in said:
+            if id(sentence) in shown_ids or (person, sentence.key) in shown_keys:
                 continue
             if of_mail[sentence.mail] >= _PER_MAIL:
                 continue
-            if not may_be(Head.POINT, sentence, self._thread, self._put):
+            if not may_be(Head.POINT, sentence, self._thread, self._proposal):
                 continue
-            said.add((person, sentence.key))
+            shown_keys.add((person, sentence.key))
             of_mail[sentence.mail] += 1
             of_person[person] += 1
             (first if of_person[person] <= _PER_PERSON else rest).append(sentence)
-            if len(first) >= room:
+            if len(first) >= limit:
                 break
-        return sorted([*first, *rest][:room], key=lambda one: (one.mail, one.index))
+        return sorted([*first, *rest][:limit], key=lambda sentence: (sentence.mail, sentence.index))
 
     def _person(self, sentence: OwnSentence) -> str:
         return self._thread.mail_of(sentence).person

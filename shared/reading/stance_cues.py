@@ -1,6 +1,6 @@
-"""Wordings in which people take a stance: they support, approve, agree, object, doubt.
+"""Wordings of stances: people support, approve, agree, object or doubt.
 
-Each family is one kind of speech act. Which of them is a position its place decides (`stance_claims`).
+Each family is one kind of speech act. Its place in a thread decides whether it is a position (`claims`).
 """
 
 from shared.reading.cues import LEAD, Cue, Family, at_word
@@ -30,7 +30,7 @@ _ACTION = (
     r"dropp\w+|mak\w+|us\w+|hav\w+|go\w+|keep\w+|deprecat\w+|the|this|that|these|it|its|such|your|option)"
 )
 
-# "I support ..." with whatever object: a stance only where the group was asked.
+# "I support ..." with any object: a stance only if the group was asked.
 SUPPORTS_SOMETHING = Cue(
     "support|endorse|favour|favor", rf"\b(?:i|we|i'd)(?: would)? {_DEGREE}(?:support|endorse|favou?r) \w"
 )
@@ -86,17 +86,16 @@ NO_OBJECTION = Cue(
     r"\bi (?:no longer have|don't have|do not have) any (?:objections?|problems?|issues?|concerns?)\b",
 )
 APPROVES = Family(
-    # Idioms of consent, each of them rare: one row for all.
+    # Rare idioms of consent, all in one row.
     Cue(
         "ship|ahead|go|ready|count|plan|hear|please|let's|lets|live|for|favour|favor|vote|\U0001f44d",
         LEAD
         + r"(?:no objections?(?: here| from me)?[,;:] )?(?:yes,? |please )?(?:ship it|go (?:ahead|for it)|"
         r"(?:good|ready) to go|count me in|sounds like a plan|hear,? hear|please do|please(?=!)|\U0001f44d|"
-        r"let'?s do (?:it|this|that))\b[^a-z]*$|\bship it\b|"
-        r"^\W{0,3}\U0001f44d|\b(?:i|we) (?:can|could) (?:easily )?live with (?:this|that|it|the)\b|"
-        r"\b(?:i'm|i am|we're|we are) (?:all )?for (?:it|this|that|the|adopt\w*)\b|"
-        r"\bi(?:'d| would) be in favou?r of \w|"
-        r"\bi vote (?:for|to) (?:this|adopt|accept|merge|publish|approve|release)",
+        r"let'?s do (?:it|this|that))\b[^a-z]*$|\bship it\b|^\W{0,3}\U0001f44d|\b(?:i|we) (?:can|"
+        r"could) (?:easily )?live with (?:this|that|it|the)\b|\b(?:i'm|i am|we're|we are) (?:all )?for (?:it|"
+        r"this|that|the|adopt\w*)\b|\bi(?:'d| would) be in favou?r of \w|\bi vote (?:for|to) (?:this|adopt|"
+        r"accept|merge|publish|approve|release)",
     ),
     Cue(
         "look|looks|looking|looked|sound|sounds|seem|seems",
@@ -124,10 +123,7 @@ APPROVES = Family(
         r"change|suggestion))(?:'s| is| seems| all seems| looks| sounds) (?:\w+ly )?(?:very |quite |pretty |"
         r"really |entirely )?(?:reasonable|sensible|acceptable)(?: (?:to|for) (?:me|us))?[.!,;:](?: |$)",
     ),
-    Cue(
-        "lgtm|sgtm|ship|thumbs",
-        r"\b(?:lgtm|sgtm)\b",
-    ),
+    Cue("lgtm|sgtm|ship|thumbs", r"\b(?:lgtm|sgtm)\b"),
     Cue(
         "sense|works|suits|work",
         LEAD + r"(?:(?:that|this|"
@@ -154,9 +150,8 @@ APPROVES = Family(
     Cue("promise|merit", r"\b(?:has|have) (?:a lot of |great |some |much )?(?:promise|merit)\b"),
     Cue(
         "otherwise|other|apart|aside|besides",
-        r"\b(?:otherwise|other than that|(?:apart|aside) from (?:that|this|these)|besides that)"
-        r",? (?:(?:it|this|all|the \w+(?: \w+)?) )?(?:all )?(?:looks?|seems?|is|lgtm)\b(?: \w+){0,2} "
-        rf"?(?:{_GOOD}|$)",
+        r"\b(?:otherwise|other than that|(?:apart|aside) from (?:that|this|these)|besides that),? (?:(?:it|"
+        rf"this|all|the \w+(?: \w+)?) )?(?:all )?(?:looks?|seems?|is|lgtm)\b(?: \w+){{0,2}} ?(?:{_GOOD}|$)",
     ),
     Cue(
         "good|great|excellent|nice|sensible|reasonable|useful|welcome|valuable|worthwhile|fine|"
@@ -183,8 +178,7 @@ APPROVES = Family(
     Cue(
         "like|love|liked",
         rf"\b(?:i|we) (?!would ){_DEGREE}(?<!would )(?:like|love) (?:this|it|the idea|these|your (?:idea|"
-        r"proposal)|(?:the|this) "
-        rf"(?:\w+ )?{WORK})\b",
+        rf"proposal)|(?:the|this) (?:\w+ )?{WORK})\b",
         r"\bi (?:really |very much |absolutely |do )?(?:like|love)"
         r" (?:the|this|your|that) (?:idea|proposal|approach|concept|direction|suggestion|plan)\b",
     ),
@@ -196,10 +190,9 @@ APPROVES = Family(
     Cue(
         "good|great|fine|ok|okay|reasonable|sane|sensible|nice|excellent|right|correct|perfect|solid|"
         "straightforward|well|clean|neat|lovely|awesome|fantastic|acceptable|logical|brilliant|wonderful",
-        rf"\b(?:this|the|your|these|proposed) (?:\w+ )?{WORK} (?:all |also |\w+ly )?(?:looks?|sounds?|"
-        r"seems?|is|are) (?:an? |"
-        r"very |really |pretty |quite |all |perfectly |obviously |clearly |trivially |certainly )*"
-        rf"{_GOOD}\b",
+        rf"\b(?:this|the|your|these|proposed) (?:\w+ )?{WORK} (?:all |also |\w+ly )?(?:looks?|sounds?|seems?|"
+        r"is|are) (?:an? |very |really |pretty |quite |all |perfectly |obviously |clearly |trivially |"
+        rf"certainly )*{_GOOD}\b",
     ),
     Cue(
         "correct|right|good|fine|thing|fix|sensible|sane",
@@ -221,7 +214,7 @@ APPROVES = Family(
     ),
 )
 _MY_ACK = r"my (?:ack(?:/r-b)?|acked-by|r-?b|reviewed-by)"
-# A trailer in words. It stands for itself wherever in a review it is said.
+# A trailer in words. It holds wherever in a review it is written.
 ACKS = Cue(
     "ack|acked|r|reviewed",
     LEAD
@@ -231,20 +224,20 @@ ACKS = Cue(
     LEAD + rf"{_MY_ACK}(?: (?:from|for|of|to) (?:\w+ )?(?:version \d+|v\d+|round))? still (?:stands|holds|"
     r"applies)[.! ]*$",
 )
-# "... is a good idea", of whatever: of the proposition only where it speaks of the same things.
+# "... is a good idea", of anything: about the proposal only if it mentions the same things.
 GOOD_IDEA = Cue(
     "idea|plan|proposal|sense",
     r"(?:\b(?:is|are|sounds like|seems like)|'s) (?:certainly |definitely )?an? "
     r"(?:very |really )?(?:excellent|great|good|nice|wonderful) (?:idea|plan|proposal)\b",
 )
-# Praise that needs no "to me": it can be about the work as a whole only.
+# Praise that needs no "to me", because it can only be about the work as a whole.
 HIGH_PRAISE = Cue(
     "patch|patches|series|version|round|iteration|reroll|draft|document|proposal",
     r"\b(?:this|the|your|these|\w+'s) (?:\w+ )?(?:patch(?:es)?|"
     r"series|version|round|iteration|reroll|draft|document|proposal)(?: itself| now| overall)? "
     rf"(?:all |now |\w+ly )?(?:looks?|seems?|is|are) (?:very |pretty |quite |all )*{_GOOD}\b",
 )
-# Praise and nothing else: a stance only where it is all that a short mail says.
+# Praise and nothing else: a stance only if a short mail says nothing else.
 EXCLAIMS = Cue(
     "awesome|excellent|perfect|great|brilliant|fantastic|wonderful|lovely|super|sweet",
     r"^\W{0,3}(?:yes|yeah|that's|this is|very|looks|sounds)?[ ,]{0,2}(?:just |"
@@ -260,15 +253,14 @@ AGREES = Cue(
     LEAD + rf"(?:100% )?{_DEGREE}(?:agree|concur|me too|same here|seconded|ack(?:ed)?)\b(?!:)",
     r"\+ ?1 from (?:me|us|my side)\b",
 )
-# To a question that proposes ("Should we drop it?") a plain yes or no is a stance; to one of fact it is none.
+# A plain yes or no is a stance in answer to a proposing question ("Should we drop it?"), not to one of fact.
 ASSENTS = Cue(
     "yes|yeah|yep|yup|sure|absolutely|definitely|certainly|course|totally|aye",
-    r"^\W{0,4}(?:(?:oh|hell|ah|well|i think|i vote|my vote|vote)[,:]? )?(?:yes|yeah|yep|yup|sure|"
-    r"aye|absolutely|"
-    r"definitely|certainly|of course|totally)(?:[,.!]{0,2} (?:absolutely|definitely|please(?: do)?|yes|"
-    r"certainly|of course|i think so|i agree|(?:i think )?we should|let's(?: do (?:it|that|this))?|"
-    r"from (?:me|us|my side)|"
-    r"do it|go ahead|that(?:'s| would be|'d be) (?:fine|great|good|nice|helpful|useful)))*[.! :;)-]{0,8}$",
+    r"^\W{0,4}(?:(?:oh|hell|ah|well|i think|i vote|my vote|vote)[,:]? )?(?:yes|yeah|yep|yup|sure|aye|"
+    r"absolutely|definitely|certainly|of course|totally)(?:[,.!]{0,2} (?:absolutely|definitely|"
+    r"please(?: do)?|yes|certainly|of course|i think so|i agree|(?:i think )?we should|let's(?: do (?:it|"
+    r"that|this))?|from (?:me|us|my side)|do it|go ahead|that(?:'s| would be|'d be) (?:fine|great|good|nice|"
+    r"helpful|useful)))*[.! :;)-]{0,8}$",
 )
 REFUSES = Cue(
     "absolutely|definitely|certainly|way|please|no|not|don't|shouldn't",
@@ -276,20 +268,19 @@ REFUSES = Cue(
     r"no way|please,? no|no,? please(?: don't)?|please don't(?: do (?:this|that|it))?|"
     r"(?:no[,.]? )?(?:i (?:don't|do not) think we should|we should(?:n't| not)))[.! ]{0,4}$",
 )
-# To a call "No." is a stance, too.
+# In answer to a call, "No." is a stance, too.
 NAYS = Cue(
     "no|nope|nay|none|not|disagree",
     r"^\W{0,4}(?:(?:i vote|my vote|vote)[,:]? )?(?:no|nope|nay|none|not|i (?:strongly )?disagree)"
     r"(?:[,.!]? (?:from (?:me|us|my side)|thanks|here|no))?[.! ]{0,4}$",
 )
-# A call that asks who is against it: "No." is for it.
+# A call that asks who is against it. "No." then supports it.
 ASKS_WHO_OBJECTS = Cue(
     "objections|objection|object|objects|oppose|opposes|opposed|against|mind|minds|complaints|disagree|disagrees",
-    r"\b(?:any|anyone|anybody|is there|are there)(?: \w+){0,4} (?:objections?|objects?|opposes?|"
-    r"opposed|against|"
-    r"minds?|complaints|disagrees?)\b|\bobjections\?",
+    r"\b(?:any|anyone|anybody|is there|are there)(?: \w+){0,4} (?:objections?|objects?|opposes?|opposed|"
+    r"against|minds?|complaints|disagrees?)\b|\bobjections\?",
 )
-# "Ready.", and little else: a stance only where the group was asked whether it is.
+# "Ready.", and little else: a stance only if the group was asked whether it is ready.
 READY = Cue(
     "ready",
     LEAD + r"(?:(?:it|this|"
@@ -337,11 +328,9 @@ OPPOSES = Cue(
     r"\b(?:i|we)(?:'m| am|'re| are| remain) (?:still |also |strongly |firmly |therefore )?opposed\b(?! to\b)",
 )
 DOUBTS = Cue(
-    "unsure|worried|concerned|sceptical|skeptical|wary|nervous|don't|can't|cannot|"
-    "not|doubt|concern|concerns|"
+    "unsure|worried|concerned|sceptical|skeptical|wary|nervous|don't|can't|cannot|not|doubt|concern|concerns|"
     "worry|problem|objection|reservations|downside|drawback|misleading|pointless|overkill|wrong|rather|"
-    "prefer|shouldn't|disagree|object|hesitant|reluctant|afraid|fear|doesn't|won't|"
-    "wouldn't|hate|dislike",
+    "prefer|shouldn't|disagree|object|hesitant|reluctant|afraid|fear|doesn't|won't|wouldn't|hate|dislike",
     at_word(
         r"(?:i'm|i am|we're|we are) (?:\w+ ){0,2}(?:not sure|unsure|not certain|"
         r"not convinced|worried|concerned|sceptical|skeptical|wary|nervous|hesitant|reluctant|afraid)\b",
@@ -360,7 +349,7 @@ DOUBTS = Cue(
         r" (?:\w+ )?(?:make sense|work|help|solve|scale|fly|belong)\b",
     ),
 )
-# What a writer doubts in their own name. "It should not be there" may be what the proposition mends.
+# Doubts in the writer's own name. "It should not be there" may be what the proposal fixes.
 OWN_DOUBTS = Cue(
     "sure|unsure|certain|convinced|worried|concerned|sceptical|skeptical|wary|nervous|don't|can't|cannot|not|"
     "doubt|concern|concerns|reservations|doubts|worry|problem|objection|rather|prefer|disagree|object|hesitant|reluctant|"
@@ -375,7 +364,7 @@ OWN_DOUBTS = Cue(
     r"\b(?:ridiculous|pointless|overkill|wrong (?:way|approach|place|perspective|thing))\b",
     r"\b(?:i'd|i would) (?:much |strongly )?(?:rather|prefer)\b",
 )
-# Plain words against it: of it only where they answer the words that put it.
+# Plain words of opposition, which count only in answer to the proposing words.
 _OF_IT = (
     r"(?:this|that|it|(?:this|the|your) (?:\w+ )?(?:proposal|idea|plan|change|suggestion|approach|solution))"
 )
@@ -397,7 +386,7 @@ SPEAKS_AGAINST = Cue(
     r"this$|(?:the|your|this) (?:\w+ )?(?:proposal|idea|plan|suggestion|change|approach))",
 )
 AGREES_TO_DOING = Cue("agree|concur", rf"\b(?:i|we) {_DEGREE}(?:agree|concur) (?:with|to) \w+ing\b")
-# Who wants to keep what is there is against a proposal that takes it away.
+# A wish to keep what exists opposes a proposal that removes it.
 KEEPS = Cue(
     "keep|keeping|leave|leaving|retain|retaining|like|prefer",
     rf"\b(?:i|we|i'd)(?: would)? {_DEGREE}(?:support|endorse|favou?r|prefer|agree with) "

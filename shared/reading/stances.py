@@ -1,4 +1,4 @@
-"""What one sentence says of the proposal, what it answers, and what takes it back."""
+"""The meaning of one sentence: its stance, what it answers, and what takes it back."""
 
 import re
 
@@ -29,7 +29,7 @@ GOOD_IDEA = re.compile(
     r"(?:^\W{0,3}|\b(?:sounds|seems) like an? )"
     r"(?:very |really )?(?:good|great|excellent|brilliant) (?:idea|plan|proposal|suggestion)\b(?! to\b)"
 )
-"""Somebody must have had one: "Good idea."."""
+"""Such words imply that a person had an idea: "Good idea."."""
 _FIRST_PERSON = frozenset({"i", "i'm", "i'd", "we", "my", "me"})
 _PLUS_ONE = re.compile(r"\+1 (?:from|for|on)\b|\bi(?:'m| am) (?:a )?\+1\b")
 _ALONE = re.compile(
@@ -41,22 +41,22 @@ _TO_THE_WHOLE = re.compile(
     r"(?:the|this|your) (?:\w+ )?(?:proposal|idea|plan|patch|series|change|draft|document|approach))\b"
 )
 ACK = re.compile(r"\+ ?1|^\W{0,3}r\+|\back|\bseconded\b|\bme too\b|\U0001f44d")
+"""Words such as "+1" or "Seconded" are about the whole. "I agree" may be about a line of it."""
 _WHEN = re.compile(
     r"\b(?:once|until|if|unless|as soon as)\b|"
     r"\b(?:when|after|before|while) (?:\w+ ){0,3}(?:i|we|you|it|they|somebody|someone|others)\b"
 )
-"""Words such as "+1" or "Seconded" are of the whole; "I agree" may be with a line of it."""
 _TRIAL = re.compile(
     r"\blocally\b|\bfor (?:a |some |my )?(?:tests?|testing|review)\b|"
     r"\b(?:tests?|build|it|compil\w+|boot) (?:\w+ )?(?:fails?|failed|failing|broke|breaks|crash\w*)\b|"
     r"\b(?:to|and|then|will) (?:test|try|see if|check whether)\b"
 )
-"""Who takes a patch to try it has not accepted it."""
+"""A person who takes a patch to try it has not accepted it."""
 _UNTIL_THEN = re.compile(
     r"\b(?:when|"
     r"once|if|unless|until|provided|assuming|as soon as|after (?:\w+ ){0,3}(?:i|we|you|it|they|he|she))\b"
 )
-"""What follows "I'll queue it" may put it off: nothing is taken yet."""
+""""I'll queue it" with such a term may postpone the act, so nothing is taken yet."""
 TROUBLE = re.compile(
     r"\b(?:revert\w*|conflicts?|crash\w*|same|the other|else|instead|wrong|back|"
     r"out of|fuzz|cleanly|twice|fine here|something|have a look|(?:applied|queued|merged|pushed|committed|"
@@ -64,12 +64,12 @@ TROUBLE = re.compile(
     r" (?!(?:to|in|into|as|for|this|it|them|both|all|thanks|"
     r"now|with|the|your|on|and|patch|patches|series|v\d|just|up|by|here|locally|manually|these|that)\b)[a-z]"
 )
-"""Who took something else, or tells how it went or who took it, has not taken this."""
+"""Words of a person who took something else, or who tells how it went or who took it."""
 WHOLE_SERIES = re.compile(
     r"\b(?:series|patchset|"
     r"patches|both|all|everything|whole|overall|these|they|version|round|iteration|reroll|v\d{1,2})\b"
 )
-"""It speaks of more than the one patch that it answers."""
+"""The sentence is about more than the one patch that it answers."""
 REST = re.compile(r"\b(?:the rest|everything else|otherwise|other than|apart from|aside from|besides)\b")
 
 
@@ -86,12 +86,12 @@ def kind_of_support(sentence: OwnSentence) -> str | None:
 
 
 def cue_of(sentence: OwnSentence) -> re.Match[str] | None:
-    """The words that count: what stands in another clause says nothing of them."""
+    """Return the words that count. Words in another clause say nothing about them."""
     return SUPPORTS.search(sentence) or APPROVES.search(sentence)
 
 
 def is_partial(sentence: OwnSentence, cue: re.Match[str] | None) -> bool:
-    """It praises a remark, a find, a story: a part, and not the work."""
+    """Return whether the sentence praises only a part, such as a remark, a find or a story."""
     clause = sentence.folded
     if cue is not None:
         before = max(clause.rfind(mark, 0, cue.end()) for mark in ",;!.")
@@ -100,7 +100,7 @@ def is_partial(sentence: OwnSentence, cue: re.Match[str] | None) -> bool:
 
 
 def names_a_proposal(sentence: OwnSentence) -> bool:
-    """The words themselves show that something was proposed, and that the writer judges it."""
+    """Return whether the words show that something was proposed and that the writer judges it."""
     return bool(_PROPOSED.search(sentence.folded)) and not _FIRST_PERSON.isdisjoint(sentence.words)
 
 
@@ -109,14 +109,14 @@ def is_plus_one(sentence: OwnSentence) -> bool:
 
 
 def is_bare(sentence: OwnSentence) -> bool:
-    """An agreement that says nothing but that, or says it first: "I agree, thanks", "+1: it saves time"."""
+    """Return whether an agreement says nothing else, or says it first: "+1: it saves time"."""
     if len(re.findall(r"\w+", sentence.text)) <= _BARE_WORDS:
         return True
     return bool(_ALONE.search(sentence.folded[:60]) or _TO_THE_WHOLE.search(sentence.folded[:60]))
 
 
 def accepts(sentence: OwnSentence) -> bool:
-    """Words of acceptance, and not of what happened when somebody tried."""
+    """Return whether the words accept, and do not tell what happened in a trial."""
     found = cues.ACCEPTS.search(sentence)
     if found is not None and _TRIAL.search(sentence.folded):
         return False
@@ -125,8 +125,8 @@ def accepts(sentence: OwnSentence) -> bool:
     return not _UNTIL_THEN.search(sentence.folded, found.end())
 
 
-def shows_that_something_is_put(sentence: OwnSentence) -> bool:
-    """A vote, or support in the first person: so plain that something must have been put."""
+def implies_a_proposal(sentence: OwnSentence) -> bool:
+    """Return whether a vote or support in the first person implies a proposal."""
     if is_plus_one(sentence):
         return True
     return SUPPORTS.finds(sentence) and not _FIRST_PERSON.isdisjoint(sentence.words)
@@ -147,7 +147,7 @@ ACK_LATER = re.compile(
     r"\b(?:once|"
     r"when|after|until|provided|assuming|with|only|but|as soon as|whether|mistake|remove\w*|drop\w*)\b"
 )
-"""An ack that is yet to be given, or is taken back."""
+"""An acknowledgment that is yet to be given, or is taken back."""
 FIRM_NO = re.compile(
     r"^\W{0,4}(?:(?:sorry|strong|big|definite|my|a)[, ]+){0,2}(?:-\s?1\b(?!\d|\.\d)|nak\b|nack\b|veto\b)|"
     r"\bi(?:'m| am) (?:an? )?(?:strong(?:ly)? |definite(?:ly)? )?-\s?1\b|"
@@ -170,58 +170,57 @@ NO_WHEN_ASKED = re.compile(
     r"(?: is|'s) (?:yet )?ready[.! ]*$|^\W{0,4}(?:it|this|the (?:draft|document|text))"
     r" (?:is not|isn't) (?:yet )?ready(?: yet)?(?:[.! ]*$|[;:] )"
 )
-"""Plain words of those whom the group's call asks."""
+"""Plain words of people whom a call asks."""
 OBJECTS = re.compile(
     r"\b(?:i|we) (?:\w+ )?(?:object|oppose|(?:don't|do not|cannot|can't) (?:\w+ )?(?:support|think|believe))"
     r"\b|\b(?:i|we)(?:'m| am|'re| are| remain) (?:\w+ )?(?:opposed|against)\b|\bready\b"
 )
-"""A no in the writer's own name: to a call it is one also where it is of the text as it stands."""
+"""An objection in the writer's own name. In answer to a call it counts even if it is to the current text."""
 SO_FAR = re.compile(
     r"\b(?:yet|as[- ]is|as it (?:is|"
     r"stands)|(?:(?:its|the|this) )?(?:current|present) (?:form|state)|now|at this (?:time|point|stage))\b"
 )
 ALSO = re.compile(r"\b(?:as well|too|also)\b")
-"""Said after another who said the same."""
+"""Words that follow another person's equal statement."""
 OF_OTHERS = re.compile(
-    r"\b(?:chairs?|authors?|editors?|maintainers?|wg|working group|group|community|committee|list|\w+'s "
-    r"view is that \w+)"
-    r" (?:\w+ )?(?:(?:do|does|did)(?: ?n't| not)|objects?|opposes?|object(?:ed)|opposed|are against|is "
-    r"against)\b"
+    r"\b(?:chairs?|authors?|editors?|maintainers?|wg|working group|group|community|committee|list|"
+    r"\w+'s view is that \w+) (?:\w+ )?(?:(?:do|does|did)(?: ?n't| not)|objects?|opposes?|object(?:ed)|"
+    r"opposed|are against|is against)\b"
 )
-"""The stance of somebody else than the writer."""
+"""The stance of a person other than the writer."""
 IF = re.compile(r"\b(?:if|unless)\b")
 REASON = re.compile(r"[:;] |,? (?:because|since) ")
 NOT_AS_IT_IS = re.compile(
     r"\b(?:if|unless|until|before|without|yet|"
     r"as[- ]is|as it (?:is|stands)|(?:its|the) (?:current|present) form|now|at this (?:time|point|stage))\b"
 )
-"""Against it so far, or so: that may change."""
+"""Opposition to the current state only, which may change."""
 IN_A_PRODUCT = re.compile(
     r"\b(?:in|on|with|by|since) (?:our|my|the|its|their|this|version) (?:\w+ )?(?:product|implementation|"
     r"stack|code|library|server|client|device|release|version|\d)\w*|\b(?:already|currently|natively) support"
 )
-"""What somebody's software supports."""
+"""Support by software, not by a person."""
 AGREES_WITH = re.compile(r"\b(?:agree|concur) with ([A-Z][\w-]+)\b")
 AGREES_WITH_ALL = re.compile(
     r"\b(?:agree|concur) (?:\w+ )?with [A-Z][\w-]+(?: here| on this| fully| completely| entirely)?"
     r"(?:[.,:;!]|\W*$)"
 )
-"""It agrees with somebody, and not with one of their points."""
+"""Agreement with a person, and not with one of their points."""
 OF_WHAT = re.compile(
     r"\b(?:supports?|supporting|endorse|favou?r(?: of)?|agree (?:with|to)|object to|"
     r"oppose|opposed to|against) ((?:the|this|a|an|its|your|such|proposed|complete|full) ){0,3}(\w+)"
 )
-"""The first word of what a stance is of."""
+"""The first word of a stance's object."""
 ITSELF = frozenset(
     {"this", "that", "it", "these", "call", "proposal", "change", "changes", "idea", "plan", "draft"}
     | {"document", "text", "approach", "suggestion"}
 )
-"""Words by which a proposition is named, and nothing in it."""
+"""Words that name the proposal itself, and nothing in it."""
 UNDOES = re.compile(
     r"\b(?:remov\w+|drop|drops|dropping|renam\w+|replac\w+|"
     r"deprecat\w+|delet\w+|retir\w+|chang\w+|switch\w*|get rid of|disabl\w+|mov(?:e|es|ing)|instead)\b"
 )
-"""What is proposed takes away or changes what is there."""
+"""The proposal removes or changes something that exists."""
 KEEPS_WHAT = re.compile(r"\b(?:keep|retain|leav)(?:e|ing)? (?:(?:the|this|it|only) ){0,2}(\w+)")
 CONDITIONAL_CONSENT = re.compile(r",? (?:as long as|provided(?: that)?|so long as) ")
 SUPPORTS_DOING = re.compile(r"\bi(?:'d| would)? (?:\w+ ){0,2}(?:support|endorse|favou?r) \w+ing\b")
@@ -238,12 +237,12 @@ TEST_RUN = re.compile(r"\b(?:and|to|will) (?:test|try|see|report|check)\b")
 
 
 _MAX_TAIL = 1_200
-"""Letters of a quote's end in which the words that propose are looked for."""
+"""Letters of a quote's end in which the proposing words are looked for."""
 _NEAR = 220
-"""Letters that may follow these words before the answer: a reason, a courtesy."""
+"""Letters that may follow these words before the answer, such as a reason or a courtesy."""
 _MIN_KEY = 12
 _FEW_SENTENCES = 3
-_PUTS_A_QUESTION = re.compile(
+_PROPOSING_QUESTION = re.compile(
     r"\b(?:should(?:n't)? we|shall we|could(?:n't)? we|why (?:don't we|not)|how about|what about \w+ing|"
     r"do (?:you|others|people|we) (?:all )?agree|does (?:that|this|it) (?:all )?(?:make sense|"
     r"sound|seem|look|work)|(?:is|are|would) (?:that|this|it|these|such an? \w+) (?:be )?(?:ok|"
@@ -257,33 +256,35 @@ _TURNED_QUESTION = re.compile(
 
 
 def opens_the_answer(thread: LinkedThread, sentence: OwnSentence) -> bool:
-    """One of the first two sentences of a mail, above all its quotes or below the first of them."""
+    """Return whether it is one of the first two sentences, above all quotes or below the first one."""
     return sentence.index <= 1 and sentence.block <= 0 and _shows_quotes(thread, sentence)
 
 
-def answers_the_proposal(thread: LinkedThread, put: Proposal, sentence: OwnSentence) -> bool:
-    """The first words of an answer, or the words right below the quoted sentence that proposes."""
+def answers_the_proposal(thread: LinkedThread, proposal: Proposal, sentence: OwnSentence) -> bool:
+    """Return whether it opens an answer, or is directly below the quoted sentence that proposes."""
     if sentence.block < 0:
         return opens_the_answer(thread, sentence)
-    return _stands_below_the_words(thread, put, sentence)
+    return _is_below_proposing_words(thread, proposal, sentence)
 
 
-def answers_a_question_put(thread: LinkedThread, sentence: OwnSentence) -> bool:
-    """Whether it stands right below a quoted question that proposes, such as "Should we drop it?"."""
+def answers_a_proposing_question(thread: LinkedThread, sentence: OwnSentence) -> bool:
+    """Return whether it is directly below a quoted question that proposes: "Should we drop it?"."""
     if sentence.block < 0 or (sentence.index > 0 and not sentence.opens_paragraph):
         return False
     quoted = " ".join(thread.mail_of(sentence).mail.quotes[sentence.block].text[-_MAX_TAIL:].split()).lower()
     last = re.split(r"[.!?:;]\s+(?=\S)", quoted)[-1]
-    found = _PUTS_A_QUESTION.search(last)
+    found = _PROPOSING_QUESTION.search(last)
     return found is not None and not _TURNED_QUESTION.search(last, found.start())
 
 
-def _stands_below_the_words(thread: LinkedThread, put: Proposal, sentence: OwnSentence) -> bool:
+def _is_below_proposing_words(thread: LinkedThread, proposal: Proposal, sentence: OwnSentence) -> bool:
     quoted = word_key(thread.mail_of(sentence).mail.quotes[sentence.block].text[-_MAX_TAIL:])
-    for one in put.mail.sentences:
-        if not (cues.PROPOSES.finds(one) or cues.ASKS_GROUP.finds(one) or proposes_plainly(one)):
+    for proposing in proposal.mail.sentences:
+        if not (
+            cues.PROPOSES.finds(proposing) or cues.ASKS_GROUP.finds(proposing) or proposes_plainly(proposing)
+        ):
             continue
-        key = one.key[-80:]
+        key = proposing.key[-80:]
         place = quoted.rfind(key) if len(key) >= _MIN_KEY else -1
         if place >= 0 and len(quoted) - place - len(key) <= _NEAR:
             return True
@@ -291,13 +292,13 @@ def _stands_below_the_words(thread: LinkedThread, put: Proposal, sentence: OwnSe
 
 
 def _shows_quotes(thread: LinkedThread, sentence: OwnSentence) -> bool:
-    """An archive that lost its quotes does not show that a long answer opens with words on the whole."""
+    """Return whether the mail is short or its archive kept quotes, so that a place in it is known."""
     mail = thread.mail_of(sentence)
     return len(mail.sentences) <= _FEW_SENTENCES or keeps_quotes(thread)
 
 
 def keeps_quotes(thread: LinkedThread) -> bool:
-    return any(one.mail.quotes for one in thread.mails)
+    return any(mail.mail.quotes for mail in thread.mails)
 
 
 _LONG = 300
@@ -313,18 +314,18 @@ _NO_NEGATION = re.compile(
 _REASON_START = re.compile(
     r"[:;] |, ?(?:as|because|since|so that|especially|particularly)\b|\b(?:because|since) |\b(?:al)?though\b"
 )
-# After its stance a sentence may go on to something else: "Looks good, I did not know that."
+# After its stance a sentence may go on to something else: "Looks good, I did not know that.".
 _NEXT_CLAUSE = re.compile(
     r", ?(?:fwiw|regardless|especially|(?:and |so )?(?:i|we|i've|i'm|i'd|i'll)|thanks?)\b"
 )
 _AFTERTHOUGHT = re.compile(r"\b(?:though|however)\W{0,3}$")
-# After these the sentence turns: what counts comes now.
+# After these words the sentence turns, and the following part counts.
 _TURN = re.compile(r"\b(?:but|however)\b,?")
 _SUBORDINATE = re.compile(
     r"\W{0,4}(?:while|although|(?:even )?though|"
     r"despite|notwithstanding|whereas|except|modulo|(?:apart|aside) from|other than|besides)\b[^,]{3,200},"
 )
-# Words of somebody who is yet to be won over: "it will be hard to convince me that this is a good idea".
+# Words of a person who is not convinced yet: "it will be hard to convince me that this is a good idea".
 _UNPERSUADED = re.compile(
     r"\b(?:convinc\w+|persuad\w+|struggl\w+|hard|difficult|challenging|fail to|whether|un(?:convinced|"
     r"sure|clear)|s[ck]eptical|reluctant|hesitant|hesitate|question(?:able)?|debatable|maybe|perhaps)\b"
@@ -341,31 +342,34 @@ _OTHERWISE = re.compile(
 )
 
 
-def relation(thread: LinkedThread, put: Proposal, sentence: OwnSentence) -> str:
-    """How the answered mail stands to the proposition: `put`, `author`, `other` or `unknown`."""
+def relation(thread: LinkedThread, proposal: Proposal, sentence: OwnSentence) -> str:
+    """Return what the sentence answers: `proposal`, another mail of its `author`, `other` or `unknown`."""
     answered = thread.answered(sentence)
     mail = thread.mail_of(sentence)
     if answered is None:
-        # A cut thread opens with an answer to what came before it.
-        return "put" if mail is thread.root and mail is not put.mail and len(put.mails) > 1 else "unknown"
-    if answered in put.mails:
-        return "put"
-    return "author" if thread.mails[answered].person == put.person else "other"
+        # A cut thread opens with an answer to an earlier mail.
+        return (
+            "proposal"
+            if mail is thread.root and mail is not proposal.mail and len(proposal.mails) > 1
+            else "unknown"
+        )
+    if answered in proposal.mails:
+        return "proposal"
+    return "author" if thread.mails[answered].person == proposal.person else "other"
 
 
 def takes_nothing_back(
     thread: LinkedThread, sentence: OwnSentence, cue: re.Match[str] | None = None, *, may_ask: bool = False
 ) -> bool:
-    """No question, condition, negation, contrast or reported speech in it, and no "but" right after it.
+    """Return whether nothing in the sentence, and no "but" right after it, takes its words back.
 
-    `cue` are the words that count. Then only their clause is looked at: in "it is slow, but I support it" the
-    second half is what the writer says, what follows a colon or a "because" is the reason for the stance, and
-    a concession after it ("though it is a hack") leaves it standing. Where the words are plain a request may
-    follow (`may_ask`): "I support this. But please define the term."
+    With `cue`, only its clause counts. In "it is slow, but I support it" the second half is the stance. Words
+    after a colon or a "because" are its reason, and a later concession ("though it is a hack") leaves it
+    intact. With `may_ask`, a request may follow: "I support this. But please define the term.".
     """
     if sentence.asks or len(sentence.folded) > _LONG or is_legend(sentence):
         return False
-    # "It looks fine, though.": what stands before it was the point.
+    # "It looks fine, though." concedes something, and the point came before it.
     if _AFTERTHOUGHT.search(sentence.folded):
         return False
     following = thread.following(sentence)
@@ -386,11 +390,11 @@ def takes_nothing_back(
 
 
 def _clause_start(sentence: OwnSentence, cue: re.Match[str]) -> int | None:
-    """Where the clause with the cue begins; None where what stands before it limits it."""
+    """Return where the clause with the cue begins, or None if the text before limits it."""
     before = sentence.folded[: cue.start()]
     if not cues.CONTRAST.finds(sentence):
         return 0
-    # A sentence that opens with "But" turns against the one before it: its writer says both.
+    # An opening "But" turns against the previous sentence, and the writer says both.
     turns = [found.end() for found in _TURN.finditer(before) if before[: found.start()].strip("\"'(* ")]
     subordinate = _SUBORDINATE.match(before)
     start = turns[-1] if turns else subordinate.end() if subordinate else 0
@@ -407,26 +411,26 @@ def _is_contrasted(sentence: OwnSentence, cue_end: int) -> bool:
 
 
 def _is_plain(sentence: OwnSentence, clause: str, own: str) -> bool:
-    """Nothing in the clause is reported or on a condition; nothing in its `own` part negates it."""
+    """Return whether the clause reports nothing and has no condition, and its `own` part is not negated."""
     if cues.REPORTED.finds(sentence) and cues.REPORTED.anywhere.search(clause):
         return False
     if cues.CONDITION.finds(sentence) and cues.CONDITION.anywhere.search(clause):
         return False
     if _UNPERSUADED.search(own):
         return False
-    # "Idon't think": a slip of the pen hides the word, not its ending.
+    # A slip such as "Idon't think" hides the word, but not its ending.
     may_negate = "n't" in own or cues.NEGATION.finds(sentence)
     return not may_negate or not _NEGATION.search(_NO_NEGATION.sub("", own))
 
 
 def _clause_end(folded: str, cue_end: int) -> int:
-    """Where the clause with the cue ends; the whole sentence where no cue is given."""
+    """Return where the clause with the cue ends, or the end of the sentence without a cue."""
     found = _REASON_START.search(folded, cue_end) if cue_end else None
     return found.start() if found else len(folded)
 
 
 def place(thread: LinkedThread, sentence: OwnSentence) -> str:
-    """Where a sentence stands: the whole of a short mail, its opening, its closing, or inside."""
+    """Return a sentence's place: the `whole` of a short mail, its `opening`, its `closing` or `inside`."""
     mail = thread.mail_of(sentence)
     count = len(mail.sentences)
     if count <= _FEW_SENTENCES:
@@ -436,24 +440,24 @@ def place(thread: LinkedThread, sentence: OwnSentence) -> str:
     return "closing" if sentence.index >= count - 2 else "inside"
 
 
-def accepts_pull_request(thread: LinkedThread, put: Proposal, sentence: OwnSentence) -> bool:
-    """Thanks and nothing else, to a pull request: so a maintainer says that it was pulled."""
+def accepts_pull_request(thread: LinkedThread, proposal: Proposal, sentence: OwnSentence) -> bool:
+    """Return whether thanks, and nothing else, accept a pull request."""
     mail = thread.mail_of(sentence)
     return (
-        bool(_PULL.search(put.mail.mail.subject))
+        bool(_PULL.search(proposal.mail.mail.subject))
         and len(mail.sentences) <= _FEW_SENTENCES
         and cues.THANKS.finds(sentence)
-        and not any(one.asks or cues.NEGATION.finds(one) for one in mail.sentences)
-        and relation(thread, put, sentence) == "put"
+        and not any(other.asks or cues.NEGATION.finds(other) for other in mail.sentences)
+        and relation(thread, proposal, sentence) == "proposal"
     )
 
 
-def is_of_it(thread: LinkedThread, put: Proposal, sentence: OwnSentence) -> bool:
-    """Several may bring patches into one thread, and a maintainer speaks of other topics, too."""
-    names = word_key(put.mail.mail.name).split()
-    if any(word_key(one[1]) not in names for one in _OTHERS_WORK.finditer(sentence.text)):
+def is_of_it(thread: LinkedThread, proposal: Proposal, sentence: OwnSentence) -> bool:
+    """Return whether the words are about the proposal, and not about another patch or topic."""
+    names = word_key(proposal.mail.mail.name).split()
+    if any(word_key(match[1]) not in names for match in _OTHERS_WORK.finditer(sentence.text)):
         return False
     answered = thread.answered(sentence)
     chain = [] if answered is None else [thread.mails[answered], *thread.ancestors(thread.mails[answered])]
-    patch = next((one for one in chain if one.is_patch), None)
-    return patch is None or patch.number in put.mails
+    patch = next((mail for mail in chain if mail.is_patch), None)
+    return patch is None or patch.number in proposal.mails

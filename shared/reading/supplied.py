@@ -1,8 +1,8 @@
-"""Mails that take the place of one that their answers were written to, and are not that mail.
+"""Detects a mail that takes the place of the missing mail that its answers were written to.
 
-Anybody can send a mail under the Message-ID that others name and the archive lacks. An answer shows what it
-answers: it quotes it, names its author in the line above the quote, and has its subject. A mail that its
-answers contradict is shown, and answers nothing for them: they stand as if it were missing.
+Anybody can send a mail under a Message-ID that others name and the archive lacks. An answer shows what it
+answers by its quotes, the attributions above them and its subject. A mail that its answers contradict is
+shown, but these answers are not linked to it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,13 +20,13 @@ _MOST_PROBES, _PROBE_WORDS, _LEAST_PROBE = 12, 5, 3
 _MIN_NAME = 3
 _MOST_ANCESTORS = 12
 _BLOCKS = ("----", "mailto:", "\nFrom: ", "\nVon: ", "\nDe: ")
-"""In a block that a mailer made of another mail."""
+"""Signs of a block that a mailer made of another mail."""
 _MOST_MAILS, _MOST_SEARCHES = 200, 100
-"""So many answers are compared with a whole thread: it is hostile."""
+"""Beyond these bounds answers are not compared with the whole thread, because so many are hostile."""
 
 
 class AnswerEvidence(Enum):
-    """What an answer shows of the mail that it names."""
+    """The evidence that an answer gives about the mail that it names."""
 
     CONFIRMS = "confirms"
     CONTRADICTS = "contradicts"
@@ -34,32 +34,32 @@ class AnswerEvidence(Enum):
 
 
 def without_supplied(mails: Sequence[ThreadMail], *, by_subject: bool = False) -> list[ThreadMail]:
-    """The mails as their own words have it: none answers one that it contradicts.
+    """Return the mails without links that the answers' own words contradict.
 
-    A first mail that its answers contradict, and none of another domain confirms, goes behind the others; and
-    with `by_subject` one whose answers are all replies under another subject.
+    A first mail goes behind the others if its answers contradict it and none of another domain confirms it.
+    With `by_subject` it also does if all answers are replies under another subject.
     """
     by_id = {mail.message_id: mail for mail in mails}
     kept: list[ThreadMail] = []
     root = mails[0]
-    shown: list[AnswerEvidence] = []
+    results: list[AnswerEvidence] = []
     answers: list[ThreadMail] = []
     searches = _MOST_SEARCHES
     for mail in mails:
         named = _named(mail, by_id)
         nearest = named[0] if named else None
-        found = evidence(mail, named)
-        if found is AnswerEvidence.CONTRADICTS and len(mails) <= _MOST_MAILS and searches:
+        result = evidence(mail, named)
+        if result is AnswerEvidence.CONTRADICTS and len(mails) <= _MOST_MAILS and searches:
             searches -= 1
-            found = AnswerEvidence.NOTHING if _quotes_any(mail, mails) else found
-        is_contradicted = nearest is not None and found is AnswerEvidence.CONTRADICTS
+            result = AnswerEvidence.NOTHING if _quotes_any(mail, mails) else result
+        is_contradicted = nearest is not None and result is AnswerEvidence.CONTRADICTS
         kept.append(_unlinked(mail, nearest.message_id) if is_contradicted and nearest else mail)
         if nearest is root and _domain(mail) != _domain(root):
             answers.append(mail)
-            shown.append(found)
-    contradicts = shown.count(AnswerEvidence.CONTRADICTS) * 2 > len(shown)
+            results.append(result)
+    contradicts = results.count(AnswerEvidence.CONTRADICTS) * 2 > len(results)
     contradicts = contradicts or (by_subject and _have_another_subject(answers, root))
-    if contradicts and AnswerEvidence.CONFIRMS not in shown:
+    if contradicts and AnswerEvidence.CONFIRMS not in results:
         others = [_unlinked(mail, root.message_id) for mail in kept[1:]]
         first = _first_of(others)
         return [first, *(mail for mail in others if mail is not first), kept[0]]
@@ -67,7 +67,7 @@ def without_supplied(mails: Sequence[ThreadMail], *, by_subject: bool = False) -
 
 
 def _first_of(mails: Sequence[ThreadMail]) -> ThreadMail:
-    """The first under the subject that most people have: an earlier date is soon written."""
+    """Return the first mail under the subject of most people, because an earlier date is easy to write."""
     people: dict[str, set[str]] = {}
     for mail in mails:
         people.setdefault(split_subject(mail.subject).text, set()).add(mail.address)
@@ -75,7 +75,7 @@ def _first_of(mails: Sequence[ThreadMail]) -> ThreadMail:
 
 
 def _have_another_subject(answers: Sequence[ThreadMail], root: ThreadMail) -> bool:
-    """Whether all of them are replies, under one subject that the first mail does not have."""
+    """Return whether all answers are replies under one subject that the first mail does not have."""
     split = [split_subject(answer.subject) for answer in answers]
     titles = {subject.text.casefold() for subject in split}
     return (
@@ -86,26 +86,28 @@ def _have_another_subject(answers: Sequence[ThreadMail], root: ThreadMail) -> bo
 
 
 def _named(mail: ThreadMail, by_id: dict[str, ThreadMail]) -> list[ThreadMail]:
-    """The mails that it names and that are there, the nearest first."""
+    """Return the present mails that the mail names, the nearest first."""
     ids = dict.fromkeys([mail.reply_to or "", *reversed(mail.references)])
-    return [by_id[one] for one in ids if one in by_id and one != mail.message_id]
+    return [by_id[message_id] for message_id in ids if message_id in by_id and message_id != mail.message_id]
 
 
 def _unlinked(mail: ThreadMail, dropped: str) -> ThreadMail:
     reply_to = None if mail.reply_to == dropped else mail.reply_to
     return replace(
-        mail, reply_to=reply_to, references=tuple(one for one in mail.references if one != dropped)
+        mail,
+        reply_to=reply_to,
+        references=tuple(reference for reference in mail.references if reference != dropped),
     )
 
 
 def evidence(answer: ThreadMail, named: Sequence[ThreadMail]) -> AnswerEvidence:
-    """What an answer's quotes, attributions and date say of the nearest mail that it names."""
+    """Return what an answer's quotes, attributions and date say about the nearest mail that it names."""
     if not named or answer.address.lower() == named[0].address.lower():
         return AnswerEvidence.NOTHING
     if _quotes(answer, named[0]) or _names(answer, named[0]):
         return AnswerEvidence.CONFIRMS
     if any(mark in f"\n{quote.text}" for quote in answer.quotes for mark in _BLOCKS):
-        return AnswerEvidence.NOTHING  # a block that a mailer made: it shows its author in words of its own
+        return AnswerEvidence.NOTHING  # a mailer's block names its author in its own way
     if answer.attributions or answer.quotes:
         shows_another = any(
             _quotes(answer, other) or _names(answer, other) for other in named[1:_MOST_ANCESTORS]
@@ -116,7 +118,7 @@ def evidence(answer: ThreadMail, named: Sequence[ThreadMail]) -> AnswerEvidence:
 
 
 def _quotes_any(answer: ThreadMail, mails: Sequence[ThreadMail]) -> bool:
-    """Whether it quotes another mail of the thread than those that it names: a mailer lost the chain."""
+    """Return whether it quotes any other mail of the thread, because its mailer lost the chain."""
     return any(other is not answer and (_quotes(answer, other) or _names(answer, other)) for other in mails)
 
 
@@ -126,7 +128,7 @@ def _quotes(answer: ThreadMail, named: ThreadMail) -> bool:
 
 
 def _probes(answer: ThreadMail) -> Iterator[str]:
-    """Runs of words of its quotes, each from one line: lines are wrapped anew."""
+    """Yield runs of words from its quotes, each from one line, because lines are rewrapped."""
     count = 0
     for quote in answer.quotes:
         for line in quote.text[:_MAX_QUOTED].splitlines():
@@ -139,7 +141,7 @@ def _probes(answer: ThreadMail) -> Iterator[str]:
 
 
 def _names(answer: ThreadMail, named: ThreadMail) -> bool:
-    """Whether a line above a quote has the author's address, or a part of the name."""
+    """Return whether a line above a quote has the author's address or a part of the name."""
     address = named.address.lower()
     local = address.partition("@")[0]
     parts = {word for word in word_key(named.name).split() if len(word) >= _MIN_NAME}

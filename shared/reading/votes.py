@@ -1,4 +1,4 @@
-"""Votes: +1, 0 and -1, the last one of each person, binding where the source says so."""
+"""Votes of +1, 0 and -1: the last one of each person, binding if the source says so."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,15 +14,14 @@ from shared.reading.proposal import RESULT_TAG, VOTE_TAG, Proposal
 
 BINDING_ROLES = frozenset({"binding", "release manager", "pmc", "chair", "committer", "maintainer"})
 
-# At most six short words before the mark, or words after it that show a vote is meant.
+# At most six short words before the mark, or words after it that show a vote.
 _OPENING = re.compile(
     r"\W{0,3}(?:[\w'\u00c0-\u024f]{1,14}[ ,.:!;-]+){0,6}?\*?([+-])\s?([0-2])\b(?![\d.%/x-]|:\d|"
     r" (?:needs?|requires?|means|must|blocks|would)\b)"
 )
 _CLOSING = re.compile(
-    r"(?:^|[\s(,;:.!])\*?([+-])([0-2])(?:\s?,?\s?(?:from (?:me|my side|us|my end)|[(\[]?(?:non[-"
-    r" ]?)?binding)|"
-    r"[\W_]*$)"
+    r"(?:^|[\s(,;:.!])\*?([+-])([0-2])(?:\s?,?\s?(?:from (?:me|my side|us|my end)|"
+    r"[(\[]?(?:non[- ]?)?binding)|[\W_]*$)"
 )
 _NON_BINDING = re.compile(r"\b(?:non|not)[- ]?(?:a )?binding\b|\bnon-?pmc\b", re.IGNORECASE)
 _LEGEND = re.compile(
@@ -39,16 +38,16 @@ _OF_A_REMARK = re.compile(
     r"\s?(?:to|for|on) (?!me\b|us\b|this\b|it\b|"
     r"that\b|(?:the |a |my )?(?:releas|adopt|merg|publi|approv|accept|vote|propos|graduat|promot|option))\w"
 )
-"""A "+1 to fixing the manual" is of that."""
+"""A "+1 to fixing the manual" is about the manual."""
 _FILLED = re.compile(r"\s{0,8}\[ ?x ?\]\s*")
-"""A ballot paper's line with a cross: a vote."""
+"""A ballot paper's line with a cross, which is a vote."""
 _MARKS = frozenset(f"{sign}{space}{value}" for sign in "+-" for space in ("", " ") for value in "012")
 _TAKES_BACK = re.compile(
     r"\b(?:withdraw\w*|retract\w*|revok\w+|revers\w+|chang\w+|switch\w*|"
     r"turn\w*|convert\w*|drop\w*|remov\w+|lift\w*) (?:my |the |our |this )?(?:\w+ )?(?:vote )?(?:of |"
     r"from )?(?:an? )?(?:[+-] ?[01]\b|(?:vote|veto|nak|nack)\b(?! (?:to|into)\b))"
 )
-"""The vote that is named here is the one before."""
+"""The vote that such words name is the previous one."""
 _CONDITION = re.compile(r"\b(?:if|unless|once|provided|as soon as|assuming|would)\b")
 
 
@@ -61,20 +60,20 @@ class Ballot:
     sentence: OwnSentence
     binding: bool | None
     before: "Ballot | None" = None
-    """The person's last vote of another value, where they changed it."""
+    """The person's last vote of another value, if they changed it."""
     voice: str = ""
-    """What counts as one voter: see `People.voice`."""
+    """The key of one voter, from `People.voice`."""
 
 
 def is_legend(sentence: OwnSentence) -> bool:
-    """A ballot paper's line says what a vote would mean; nobody votes by it."""
+    """Return whether a ballot paper's line explains a vote. Nobody votes by it."""
     if _FILLED.match(sentence.folded):
         return False
     return bool(_LEGEND.match(sentence.folded))
 
 
 def vote_in(sentence: OwnSentence) -> int | None:
-    """The vote that a sentence casts, or None."""
+    """Return the vote that a sentence casts, or None."""
     folded = sentence.folded
     if _MARKS.isdisjoint(sentence.words):
         return None
@@ -85,13 +84,13 @@ def vote_in(sentence: OwnSentence) -> int | None:
         if found is None or _OF_A_REMARK.match(folded, found.end(2)):
             continue
         if not _ABOUT_VOTES.search(folded[: found.start(1)]):
-            value = min(1, int(found[2]))  # on a scale to 2, who gives 2 is for it or against it
+            value = min(1, int(found[2]))  # on a scale to 2, a 2 is for or against it
             return value if found[1] == "+" else -value
     return None
 
 
 def takes_back_a_vote(sentence: OwnSentence) -> bool:
-    """A vote is withdrawn, whatever is voted instead."""
+    """Return whether a vote is withdrawn, whatever is voted instead."""
     return (
         bool(_TAKES_BACK.search(sentence.folded))
         and not sentence.asks
@@ -100,14 +99,14 @@ def takes_back_a_vote(sentence: OwnSentence) -> bool:
     )
 
 
-def read_ballots(thread: LinkedThread, put: Proposal) -> dict[str, Ballot]:
-    """Each voter's last vote. In a vote everybody's counts, the proposer's, too."""
-    if put.form is not PropositionForm.VOTE:
+def read_ballots(thread: LinkedThread, proposal: Proposal) -> dict[str, Ballot]:
+    """Return each voter's last vote. In a vote all people count, even the proposer."""
+    if proposal.form is not PropositionForm.VOTE:
         return {}
     ballots: dict[str, Ballot] = {}
     withdrawn: dict[str, Ballot] = {}
     for mail in thread.mails:
-        cast = next(_cast(thread, put, mail), None)
+        cast = next(_cast(thread, proposal, mail), None)
         if cast is not None:
             voter = mail.person
             ballots[voter] = _after(cast, ballots.get(voter) or withdrawn.get(voter))
@@ -122,25 +121,25 @@ def _after(cast: Ballot, before: Ballot | None) -> Ballot:
     return replace(cast, before=before if before.value != cast.value else before.before)
 
 
-def _cast(thread: LinkedThread, put: Proposal, mail: LinkedMail) -> Iterator[Ballot]:
-    """The votes in a mail. Under a quote of another voter a mark is more likely an answer to that voter."""
-    if mail is put.mail:
+def _cast(thread: LinkedThread, proposal: Proposal, mail: LinkedMail) -> Iterator[Ballot]:
+    """Yield the first vote in a mail. Under another voter's quote a mark more likely answers that voter."""
+    if mail is proposal.mail:
         return
     for sentence in mail.sentences:
         value = vote_in(sentence)
-        if value is not None and _is_to_the_vote(thread, put, sentence):
+        if value is not None and _is_to_the_vote(thread, proposal, sentence):
             voice = thread.people.voice(mail.number)
             yield Ballot(mail.person, value, sentence, _is_binding(thread, mail, sentence), voice=voice)
             return
 
 
-def _is_to_the_vote(thread: LinkedThread, put: Proposal, sentence: OwnSentence) -> bool:
+def _is_to_the_vote(thread: LinkedThread, proposal: Proposal, sentence: OwnSentence) -> bool:
     answered = thread.answered(sentence)
-    return sentence.block < 0 or answered in put.mails or answered is None
+    return sentence.block < 0 or answered in proposal.mails or answered is None
 
 
 def _is_binding(thread: LinkedThread, mail: LinkedMail, sentence: OwnSentence) -> bool | None:
-    """A voter may say "non-binding"; that a vote binds only the source can say."""
+    """Return whether the source makes the vote binding. A voter may only declare it non-binding."""
     if thread.preset is not Preset.APACHE:
         return None
     if _NON_BINDING.search(sentence.text):
@@ -150,7 +149,7 @@ def _is_binding(thread: LinkedThread, mail: LinkedMail, sentence: OwnSentence) -
 
 
 def count_votes(ballots: dict[str, Ballot]) -> VoteCount:
-    """Addresses with one full name that vote alike are one voter: binding, where one of them is."""
+    """Count the votes. Equal votes of addresses with one full name are one, binding if one of them is."""
     votes: dict[tuple[str, int], bool] = {}
     for ballot in ballots.values():
         voter = (ballot.voice or ballot.person, ballot.value)
@@ -173,7 +172,7 @@ LATEST_RESULT = timedelta(days=120)
 
 @dataclass(frozen=True, slots=True)
 class VoteThread:
-    """A thread that calls a vote, or one that brings a result."""
+    """A thread that calls a vote or brings a result."""
 
     thread_id: str
     subject: str
@@ -189,18 +188,18 @@ class VoteThread:
 
 
 def vote_subject(subject: str) -> str | None:
-    """What the vote is about, without tags, for a thread that calls a vote or brings a result; else None."""
+    """Return the subject without tags of a thread that calls a vote or brings a result, else None."""
     if not VOTE_TAG.search(subject) and not RESULT_TAG.search(subject):
         return None
     return " ".join(split_subject(subject).text.casefold().split())[:500] or None
 
 
 def results_of_votes(threads: Sequence[VoteThread]) -> dict[str, str]:
-    """The result's thread by the vote's, of threads with one subject.
+    """Return the result's thread for each vote's thread, among threads with one subject.
 
-    A result belongs to the last vote before it that its writer called; of one with a role, else to the last
-    that somebody with a role called, else to the last. Nobody else's result is one. Of several results the
-    last counts: people correct their tallies. The order in which the threads came in does not matter.
+    A result belongs to the last earlier vote that its writer called. A role holder's result may also belong
+    to the last vote that a role holder called, else to the last vote. Other results do not count. The last of
+    several results counts, because people correct their tallies. The order of arrival does not matter.
     """
     in_time = sorted(threads, key=lambda thread: (thread.begins, thread.is_result, thread.thread_id))
     found: dict[str, str] = {}

@@ -118,7 +118,7 @@ async def _store(incoming: Incoming, clients: Clients, progress: Progress) -> St
             progress("announced")
             return Stored(archive, duplicate=False, announced=True)
         known = await clients.store.read(Archive, archive.id, session)
-    return await _again(known, incoming, clients, session, now())
+    return await _store_known(known, incoming, clients, session, now())
 
 
 async def _upload(incoming: Incoming, archive: Archive, clients: Clients) -> None:
@@ -149,7 +149,7 @@ async def _ensure_kept(archive: Archive, incoming: Incoming, clients: Clients) -
         await _upload(incoming, archive, clients)  # The deletion may have ended after the upload of the blob.
 
 
-async def _again(
+async def _store_known(
     known: Archive, incoming: Incoming, clients: Clients, session: Session, now: datetime
 ) -> Stored:
     if known.removing:

@@ -101,7 +101,7 @@ log = logging.getLogger(__name__)
 DEFAULT_TEMPLATE = "consensus-summary-v1"
 
 
-def answer_room(window: int) -> int:
+def answer_token_limit(window: int) -> int:
     """Return the tokens for the answer: a quarter, because an answer is much shorter than its thread."""
     return max(window // 4, 1)
 
@@ -146,22 +146,22 @@ class ChatSummarizer:
         thread, numbered = await asyncio.to_thread(self._prepare, context)
         if not numbered.parts:
             return self._without_model(context, "the thread does not fit the model's context window")
-        asking = _Asking(self, context)
+        calls = _ThreadCalls(self, context)
         try:
-            answer = await asking.answer_to(thread, numbered)
+            answer = await calls.answer_to(thread, numbered)
         except ChatRefusedError as error:
             # A content filter or a length limit. A retry would end the same way.
             log.warning("Thread %s is read without the model: %s", context.thread_id, error)
-            return self._without_model(context, "the model's endpoint refused this thread", asking.tokens)
+            return self._without_model(context, "the model's endpoint refused this thread", calls.tokens)
         except BudgetUsedUpError:
-            return self._without_model(context, "the token budget is used up", asking.tokens)
+            return self._without_model(context, "the token budget is used up", calls.tokens)
         if answer.says_nothing:
-            return self._without_model(context, "the model gave no usable answer", asking.tokens)
+            return self._without_model(context, "the model gave no usable answer", calls.tokens)
         run = ModelRun(self.name, self.now(), numbered.cut, len(numbered.unread))
         reading = await asyncio.to_thread(combine, thread, context.subject, context.reading, answer, run)
         _log_checks(context.thread_id, reading)
         made = await asyncio.to_thread(self.writer.summary, replace(context, reading=reading))
-        return replace(made, generated_by=self.name, notes=_notes(reading), tokens=asking.tokens)
+        return replace(made, generated_by=self.name, notes=_notes(reading), tokens=calls.tokens)
 
     def _prepare(self, context: ThreadContext) -> tuple[LinkedThread, NumberedThread]:
         thread, room = LinkedThread(context.mails, context.profile), self.room(context)
@@ -176,7 +176,7 @@ class ChatSummarizer:
 
 
 @dataclass
-class _Asking:
+class _ThreadCalls:
     by: ChatSummarizer
     context: ThreadContext
     tokens: Tokens = field(default_factory=Tokens)
@@ -314,7 +314,7 @@ async def summarizer_for(clients: Clients, data: SummarizationRequested, thread:
         ChatSettings(
             data.llm_model,
             template=data.prompt_template,
-            answer_tokens=answer_room(data.context_window_tokens),
+            answer_tokens=answer_token_limit(data.context_window_tokens),
             timeout_seconds=settings.SUMMARY_TIMEOUT_SECONDS,
             answer_schema=ANSWER_SCHEMA,
         ),

@@ -75,10 +75,7 @@ class Stored:
 async def store_archive(
     incoming: Incoming, clients: Clients, *, progress: Progress = lambda _step: None
 ) -> Stored:
-    """Store the file and announce it, unless it is already stored. Raise ArchiveError if it is not mail.
-
-    Erased mails are removed before anything is stored.
-    """
+    """Store and announce the file without its erased mails. Raise ArchiveError if it is not mail."""
     with tempfile.TemporaryDirectory(prefix="redacted-") as folder:
         kept, found = await redacted(incoming, Path(folder), clients)
         if found.erased and not found.left:

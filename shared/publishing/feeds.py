@@ -1,7 +1,4 @@
-"""Reports as an Atom feed (RFC 4287), and deadlines of calls as a calendar (RFC 5545).
-
-Titles and texts are hostile, and are written as text, never as markup or as a property.
-"""
+"""Reports as an Atom feed (RFC 4287), and deadlines as a calendar (RFC 5545). All text is hostile."""
 
 import re
 from collections.abc import Iterator, Sequence

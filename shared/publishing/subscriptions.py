@@ -172,10 +172,7 @@ class TooManyRequestsError(PipelineError):
 
 
 async def subscribe(clients: Clients, address: str, topic: Topic, cadence: Cadence) -> None:
-    """Send the confirmation mail. Raise MailNotSentError if that fails.
-
-    Do nothing, without telling the caller, if the address had such a mail lately or has too many requests.
-    """
+    """Send the confirmation mail, unless the address had one lately or has too many requests."""
     now = clients.runtime.now()
     key = address_key(address)
     id_ = subscription_id(key, topic.kind, topic.name)

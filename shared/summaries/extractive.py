@@ -53,10 +53,7 @@ class ExtractiveSummarizer:
 
 
 def _claims(context: ThreadContext) -> Iterator[Claim]:
-    """Yield each sentence in the first section that fits. A decision can also be a position.
-
-    A repeated sentence, as in the next version of a patch, is quoted once.
-    """
+    """Yield each sentence in the first section that fits. A decision can also be a position."""
     citing, used, quoted = _Citing(context), set[tuple[str, int]](), set[tuple[str, str]]()
     yield from citing.narrative(context.reading)
     for section, sentences in _sections(context):

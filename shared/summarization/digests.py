@@ -258,10 +258,7 @@ MAX_A_RUN = 200
 
 
 async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -> list[str]:
-    """Refresh stale digests up to the limit, and return their names.
-
-    Digests without a report are included, because the event of their summary may be a dead letter.
-    """
+    """Refresh stale digests, and digests whose report is missing, up to the limit. Return their names."""
     settings = clients.settings
     found = clients.store.query(
         DUE_DIGESTS,

@@ -68,10 +68,7 @@ class MemoryTokenBudget:
 
 @dataclass(frozen=True)
 class StoredBudget:
-    """The budget of one archive for all workers, a document with conditional patches.
-
-    Tokens that a crashed call reserved stay reserved, because they may be spent.
-    """
+    """The budget of one archive for all workers. The tokens of a crashed call stay reserved."""
 
     store: Store
     archive_id: str
@@ -121,9 +118,9 @@ class ChatSettings(CompletionOptions):
 
 @dataclass
 class ChatSummarizer:
-    """Summarize a thread in one call, or in one call for each part and one to merge them.
+    """Summarize in one call, or in one for each part and one to merge.
 
-    Without a usable answer of the model, the summary is the reading by rules.
+    The fallback is the reading by rules.
     """
 
     client: OpenAIClient
@@ -235,15 +232,8 @@ def _log_checks(thread_id: str, reading: ThreadReading) -> None:
     for action, causes in (("refused", model.refused), ("marked", model.marked)):
         for cause in causes:
             topic, _, reason = cause.partition(": ")
-            # The cut removes the person's name from "position of ...".
-            log.info(
-                "Thread %s, read by %s: %s: %s: %s",
-                thread_id,
-                model.model,
-                action,
-                topic.split(" of ")[0],
-                reason,
-            )
+            kind = topic.split(" of ")[0]  # Without the person's name in "position of ...".
+            log.info("Thread %s, read by %s: %s: %s: %s", thread_id, model.model, action, kind, reason)
     for difference in model.differences:
         topic = difference.what if difference.what in {"genre", "outcome"} else "a position"
         log.info("Thread %s, read by %s: overruled: %s", thread_id, model.model, topic)

@@ -119,10 +119,7 @@ def _gaps(messages: Sequence[Message], chunks: Sequence[Chunk]) -> tuple[str, ..
 def mails_of(
     thread: Thread, messages: Sequence[Message], profile: SourceProfile, result: ThreadMail | None = None
 ) -> list[ThreadMail]:
-    """Return the mails as the reader takes them, with sender checks.
-
-    The order is by date after the root, and an answer follows its parent, whatever date it claims.
-    """
+    """Return the mails with sender checks: the root, then by date, and an answer always after its parent."""
     in_order = in_reading_order(messages, thread.root_message_id)
     mails = without_supplied([checked_mail(message, profile) for message in in_order], by_subject=True)
     return [*mails, result] if result else mails

@@ -29,7 +29,7 @@ from opentelemetry.sdk.metrics.view import ExplicitBucketHistogramAggregation, V
 from benchmarks.capacity import OPERATIONS, PerMessage
 from shared.azure.connections import Clients
 from shared.azure.cosmos.session import Session
-from shared.ingestion.uploads import Upload, take_upload
+from shared.ingestion.uploads import Upload, store_upload
 from shared.models.containers import CONTAINERS
 from shared.models.queries.named_query import NamedQuery
 from shared.operations.provisioning import provision
@@ -124,7 +124,7 @@ class Pipeline:
         cost = Cost()
 
         async def work() -> None:
-            await take_upload(Upload(content, "costs.mbox", "costs"), self._clients)
+            await store_upload(Upload(content, "costs.mbox", "costs"), self._clients)
 
         await self._measured(work(), cost)
         return cost

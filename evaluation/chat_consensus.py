@@ -27,7 +27,7 @@ from shared.model_reading.answer import ANSWER_SCHEMA
 from shared.reading.reader import read_thread
 from shared.settings.app import SettingsError, chat_settings
 from shared.summaries.models import ThreadContext
-from shared.summarization.summarizers import ChatSettings, ChatSummarizer, answer_room
+from shared.summarization.summarizers import ChatSettings, ChatSummarizer, answer_token_limit
 
 _UNSAFE = re.compile(r"[^\w.-]+")
 
@@ -112,7 +112,7 @@ async def _run(folders: Sequence[Path], kept: Path) -> None:
     )
     settings = ChatSettings(
         given.SUMMARY_MODEL,
-        answer_tokens=answer_room(given.SUMMARY_CONTEXT_TOKENS),
+        answer_tokens=answer_token_limit(given.SUMMARY_CONTEXT_TOKENS),
         timeout_seconds=given.SUMMARY_TIMEOUT_SECONDS,
         answer_schema=ANSWER_SCHEMA,
     )

@@ -38,14 +38,14 @@ def ingest(
 
     async def work(clients: "Clients", counts: dict[str, int]) -> "tuple[Stored, str | None]":
         from shared.ingestion.errors import ArchiveError
-        from shared.ingestion.uploads import Upload, note_on_source, take_upload
+        from shared.ingestion.uploads import Upload, missing_source_advice, store_upload
 
         try:
-            stored = await take_upload(Upload(_content(file), file.name, source), clients)
+            stored = await store_upload(Upload(_content(file), file.name, source), clients)
         except ArchiveError as error:
             raise CommandError(Code.FAILED, f"{file}: {error}") from None
         counts["duplicates" if stored.duplicate else "archives"] = 1
-        return stored, await note_on_source(source, clients)
+        return stored, await missing_source_advice(source, clients)
 
     stored, note = run_audited("archive.ingest", {"file": file.name, "source": source}, work)
     if json:

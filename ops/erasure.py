@@ -53,7 +53,7 @@ def erase(
     found = plan.counts()
     confirm(f"Erase {found['messages']} messages of {found['threads']} threads for good?", yes=yes)
 
-    from shared.ingestion.redaction import hidden_name
+    from shared.ingestion.redaction import suppression_hash
     from shared.operations.erasure.run import erase as erase_planned
 
     async def work(clients: "Clients", counts: dict[str, int]) -> dict[str, int]:
@@ -61,7 +61,7 @@ def erase(
         return counts
 
     # The record is kept for good: it names nobody who was erased.
-    selection = {kind: hidden_name(value) if kind == "person" else value, "quotes": quotes}
+    selection = {kind: suppression_hash(value) if kind == "person" else value, "quotes": quotes}
     return _show(run_audited("erase", selection, work), plan.roles, json=json)
 
 

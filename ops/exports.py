@@ -56,12 +56,12 @@ def import_(folder: Folder, json: Json = False) -> None:
         raise CommandError(Code.USAGE, f"{folder}: not an export: it has no archives.jsonl")
 
     async def work(clients: "Clients", counts: dict[str, int]) -> dict[str, int]:
-        from shared.ingestion.uploads import Upload, take_upload
+        from shared.ingestion.uploads import Upload, store_upload
         from shared.operations.exporting import exported_archives
 
         counts.update({"archives": 0, "duplicates": 0})
         async for source, name, content in exported_archives(folder):
-            stored = await take_upload(Upload(content, name, source), clients)
+            stored = await store_upload(Upload(content, name, source), clients)
             counts["duplicates" if stored.duplicate else "archives"] += 1
         return counts
 

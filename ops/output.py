@@ -153,11 +153,11 @@ def fields(pairs: Iterable[tuple[str, object]]) -> None:
 
 
 def ago(moment: datetime | None, now: datetime | None = None) -> str:
-    from shared.core.times import in_one_unit
+    from shared.core.times import format_duration
 
     if moment is None:
         return ""
-    return in_one_unit(((now or datetime.now(UTC)) - moment).total_seconds())
+    return format_duration(((now or datetime.now(UTC)) - moment).total_seconds())
 
 
 def confirm(question: str, *, yes: bool) -> None:

@@ -14,7 +14,7 @@ from shared.ingestion.errors import (
     SourceRemovedError,
 )
 from shared.ingestion.storing import Stored
-from shared.ingestion.uploads import Upload, take_upload
+from shared.ingestion.uploads import Upload, store_upload
 from shared.models.sources import NAME_PATTERN
 from web.forms import form_parts, parameter
 from web.problems import Problem
@@ -65,7 +65,7 @@ def _check_named(source: str, filename: str) -> None:
 async def taken_in(upload: Upload, connected: Clients) -> Stored:
     """Store and announce it. What is no archive of mail, or too large, is the sender's fault."""
     try:
-        return await take_upload(upload, connected)
+        return await store_upload(upload, connected)
     except (ArchiveTooLargeError, ArchiveBombError) as error:
         raise Problem(413, str(error)) from None
     except (SourceRemovedError, ArchiveRemovedError) as error:

@@ -30,7 +30,7 @@ def sentence_starts(text: str) -> list[int]:
     return sorted(start for start in starts if start < len(text))
 
 
-def recursively(text: str, tokens: TokenizedText, size: int, whole: int) -> list[int]:
+def split_recursively(text: str, tokens: TokenizedText, size: int, whole: int) -> list[int]:
     """Cut at paragraphs, else sentences, lines and words. A text within `whole` tokens is not cut."""
     if not len(tokens):
         return []
@@ -96,7 +96,7 @@ def overlap_start(text: str, tokens: TokenizedText, start: int, earliest: int) -
     return earliest
 
 
-def by_meaning(text: str, tokens: TokenizedText, size: int, embedder: Embedder) -> list[int]:
+def split_by_meaning(text: str, tokens: TokenizedText, size: int, embedder: Embedder) -> list[int]:
     """Cut where a sentence is unusually different from the one before, and at the size limit."""
     if not len(tokens):
         return []
@@ -208,8 +208,8 @@ def _cut_points(
     if settings.strategy is Strategy.SEMANTIC:
         if embedder is None:
             raise ValueError("the semantic strategy needs an embedder")
-        return by_meaning(text, tokens, size, embedder)
-    return recursively(text, tokens, size, settings.max_tokens)
+        return split_by_meaning(text, tokens, size, embedder)
+    return split_recursively(text, tokens, size, settings.max_tokens)
 
 
 def _with_overlap(

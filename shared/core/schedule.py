@@ -80,9 +80,9 @@ def _number(text: str, field: str, position: int) -> int:
 
 
 def interval_schedule(seconds: int) -> str:
-    """Return the NCRONTAB expression of a timer that runs at least this often.
+    """Return an NCRONTAB expression that runs at least this often.
 
-    Its interval divides a minute, an hour or a day, because cron restarts at each.
+    Its interval divides a minute, hour or day.
     """
     if seconds >= HOUR:
         return f"0 0 */{_divisor(min(seconds, DAY) // HOUR, 24)} * * *".replace("*/24", "0")

@@ -10,7 +10,7 @@ def stored_time(value: datetime) -> str:
     return f"{value.isoformat(timespec='microseconds')[:_UP_TO_MICROSECONDS]}Z"
 
 
-def in_one_unit(seconds: float, space: str = " ") -> str:
+def format_duration(seconds: float, space: str = " ") -> str:
     """Return a duration in one unit: `42 s`, `7 min`, `3 d`."""
     seconds = max(0.0, seconds)
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):

@@ -72,10 +72,7 @@ class Embedder(DescribedModel, Protocol):
         """Return a normalized vector for each text. Raise if a text has none."""
 
     async def encode_each(self, texts: Sequence[str]) -> EncodingResult:
-        """Return the vectors and the errors of the texts.
-
-        Raise a transient error if the cause is not a text.
-        """
+        """Return vectors and errors of the texts. Raise a transient error if the cause is not a text."""
 
     async def close(self) -> None: ...
 

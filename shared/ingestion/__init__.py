@@ -1,1 +1,1 @@
-"""Ingestion: fetch or receive an archive, check it, store its file and document, and publish its event."""
+"""Fetch, receive and store archives: `fetch_runs.run_operation` and `uploads.store_upload`."""

@@ -92,7 +92,7 @@ def open_plain(
         yield Spending(stream, budget, path.name), budget
 
 
-def mail_in(beginning: bytes) -> Container | None:
+def detect_mail(beginning: bytes) -> Container | None:
     """Return MBOX or EML for the beginning of a mailbox or a message, or None if it is not mail."""
     try:
         dialect = detect(beginning)
@@ -101,7 +101,7 @@ def mail_in(beginning: bytes) -> Container | None:
     return Container.EML if dialect is EML else Container.MBOX
 
 
-def in_maildir(name: str) -> bool:
+def is_in_maildir(name: str) -> bool:
     return PurePosixPath(name).parent.name in {"cur", "new"}
 
 
@@ -114,17 +114,17 @@ def _container(
         with open_plain(path, compression, limits) as (stream, _):
             for entry in islice(read_tar(stream), LOOKED_AT):  # A Maildir is recognized before any large file
                 name = entry.name.rstrip("/")
-                if in_maildir(name) or PurePosixPath(name).name in {"cur", "new"}:
+                if is_in_maildir(name) or PurePosixPath(name).name in {"cur", "new"}:
                     return Container.MAILDIR
                 if entry.size > PEEK:
                     break
         return Container.TAR
-    if (found := mail_in(beginning)) is None:
-        raise UnsupportedArchiveError(_no_mail(beginning))
+    if (found := detect_mail(beginning)) is None:
+        raise UnsupportedArchiveError(_describe_file(beginning))
     return found
 
 
-def _no_mail(beginning: bytes) -> str:
+def _describe_file(beginning: bytes) -> str:
     if not beginning.strip():
         return "the file is empty; fetch it again"
     for magic, name in _OTHER_ARCHIVES.items():
@@ -215,6 +215,6 @@ def _why_skipped(name: str, beginning: bytes) -> str | None:
         return "macOS file metadata is not mail"
     if compression_of(beginning) or beginning.startswith(ZIP_MAGIC) or is_tar_header(beginning[:BLOCK]):
         return "an archive inside the archive is not opened; upload it separately"
-    if beginning.strip() and (in_maildir(name) or mail_in(beginning)):
+    if beginning.strip() and (is_in_maildir(name) or detect_mail(beginning)):
         return None
     return "it is not mail" if beginning.strip() else "it is empty"

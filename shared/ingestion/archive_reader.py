@@ -63,12 +63,12 @@ class ReaderPool:
 
     def prepare(self, size: int) -> None:
         """Start processes before an archive of this size arrives, if it is large enough to need them."""
-        while size > SMALL_BYTES and len(self.idle) < self._useful():
+        while size > SMALL_BYTES and len(self.idle) < self._process_count():
             self.idle.append(_start())
 
     def take(self) -> list[BlockingChild]:
         """Return up to AT_MOST processes, one for each free core, and at least one."""
-        processes = [self._take() for _ in range(self._useful())]
+        processes = [self._take() for _ in range(self._process_count())]
         self.at_work.update(processes)
         return processes
 
@@ -102,7 +102,7 @@ class ReaderPool:
         """End the idle processes. A busy process ends when its archive ends."""
         self._end()
 
-    def _useful(self) -> int:
+    def _process_count(self) -> int:
         return max(1, min(AT_MOST, available_cores()) - len(self.at_work))
 
     def _take(self) -> BlockingChild:

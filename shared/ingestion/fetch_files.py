@@ -120,7 +120,7 @@ async def _copy_all(program: str, address: RsyncAddress, target: Path, context: 
     # starts.
     environment = {"PATH": os.defpath, "LC_ALL": "C"}
     process = await ChildProcess.start(Command(command, environment), stdin=asyncio.subprocess.DEVNULL)
-    skipped = asyncio.ensure_future(_left_out(process))
+    skipped = asyncio.ensure_future(_skipped_names(process))
     try:
         await _watch(process, target, UnpackLimits.of(largest).total_bytes)
         if process.returncode:
@@ -177,7 +177,7 @@ def _check_size(target: Path, most: int) -> None:
         )
 
 
-async def _left_out(process: ChildProcess) -> list[str]:
+async def _skipped_names(process: ChildProcess) -> list[str]:
     """Return the names of the files that rsync skips for their size, up to MAX_FILES."""
     names: list[str] = []
     rest = b""

@@ -71,8 +71,10 @@ class HttpTransfer:
         try:
             async with http_session(self._context) as session:
                 for _ in range(MAX_REDIRECTS + 1):
-                    asking = session.request(method, url, headers=self._conditions(), allow_redirects=False)
-                    async with asking as response:
+                    request = session.request(
+                        method, url, headers=self._conditional_headers(), allow_redirects=False
+                    )
+                    async with request as response:
                         if response.status not in REDIRECTS:
                             return await take(response)
                         url = self._next_hop(url, response.headers.get("Location"))
@@ -108,7 +110,7 @@ class HttpTransfer:
             raise SourceError(f"{redacted_url(url)}: a redirect from https to {following.scheme}")
         return check_http_url(str(following), self._context.policy)
 
-    def _conditions(self) -> dict[str, str]:
+    def _conditional_headers(self) -> dict[str, str]:
         # A strong ETag proves that the rest belongs to the stored bytes. A weak ETag does not.
         strong = self._etag if self._etag and not self._etag.startswith("W/") else None
         validator = strong or self._last_modified

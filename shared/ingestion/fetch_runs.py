@@ -32,7 +32,7 @@ from shared.ingestion.fetch_imap import fetch_imap
 from shared.ingestion.fetcher import TIMEOUT_SECONDS, FetchContext, Fetched, Fetcher
 from shared.ingestion.source_definitions import next_fetch
 from shared.ingestion.storing import Incoming, Origin, record_ingestion_failure, store_archive
-from shared.ingestion.uploads import request_operation, take_joined
+from shared.ingestion.uploads import request_operation, store_joined_upload
 from shared.models.queries.operations import DUE_SOURCES
 from shared.models.sources import (
     FetchedArchive,
@@ -138,7 +138,7 @@ async def _take_upload(
     """Store an upload. An error is written to the operation, because no source has failed."""
     status, message = OperationStatus.SUCCEEDED, None
     try:
-        archive = await take_joined(operation, upload, clients)
+        archive = await store_joined_upload(operation, upload, clients)
         taken = {"archives": [archive.model_dump(mode="json")]}
         await _patch_operation(operation, clients, session, taken)
     except (GaveUpError, ArchiveChangedError, ArchiveTooLargeError) as error:

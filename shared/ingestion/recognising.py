@@ -60,10 +60,10 @@ async def recognise(text: str, clients: Clients, policy: AddressPolicy | None = 
         name, template = listed[1].lower(), "https://mailarchive.ietf.org/arch/msg/{list}/{ietf_hash}/"
         mirror, found = f"rsync://rsync.ietf.org/mailman-archive/{name}/", "an IETF list, fetched by rsync"
         return SourceProposal(SourceType.RSYNC, mirror, name, found, Preset.IETF, template)
-    return _judge(await _look(url, clients, used), url)
+    return _propose(await _fetch_beginning(url, clients, used), url)
 
 
-async def _look(url: URL, clients: Clients, policy: AddressPolicy) -> bytes:
+async def _fetch_beginning(url: URL, clients: Clients, policy: AddressPolicy) -> bytes:
     from shared.ingestion.fetch_http import HttpTransfer  # noqa: PLC0415 - aiohttp is slow to import
 
     now = clients.runtime.now()
@@ -74,7 +74,7 @@ async def _look(url: URL, clients: Clients, policy: AddressPolicy) -> bytes:
             return await HttpTransfer(probe, context, spool).beginning(LOOKED_AT, LOOK_SECONDS)
 
 
-def _judge(beginning: bytes, url: URL) -> SourceProposal:
+def _propose(beginning: bytes, url: URL) -> SourceProposal:
     if looks_like_archive(beginning):
         return SourceProposal(SourceType.HTTP, str(url), _name_of(url.path), "one archive", files=(url.name,))
     folder = url if url.path.endswith("/") else url.with_path(f"{url.path}/")
@@ -87,11 +87,16 @@ def _judge(beginning: bytes, url: URL) -> SourceProposal:
                 SourceType.PUBLIC_INBOX, str(folder), _name_of(folder.path), found, preset, template
             )
     if names := [link.name for link in archive_links(beginning, url)]:
-        few = names if len(names) <= SHOWN_FILES else [*names[: SHOWN_FILES - 1], names[-1]]
+        examples = names if len(names) <= SHOWN_FILES else [*names[: SHOWN_FILES - 1], names[-1]]
         template = f"{url}{{year}}-{{month_name}}/thread.html" if "/pipermail/" in url.path else ""
         found = f"a page that lists {len(names)} archives"
         return SourceProposal(
-            SourceType.INDEX, str(url), _name_of(url.path), found, archive_template=template, files=tuple(few)
+            SourceType.INDEX,
+            str(url),
+            _name_of(url.path),
+            found,
+            archive_template=template,
+            files=tuple(examples),
         )
     raise SourceError(
         f"{redacted_url(url)}: there is no archive, no public-inbox, and no page that lists archives"

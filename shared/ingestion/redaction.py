@@ -28,7 +28,7 @@ _QUOTED = re.compile(r"^[ \t]*(?:[A-Za-z]{0,3}>[ \t]*)+(.*)$", re.MULTILINE)
 _FROM = re.compile(rb"^(>*From )", re.MULTILINE)
 
 
-def hidden_name(text: str) -> str:
+def suppression_hash(text: str) -> str:
     """Return the hash that the list stores for an address or a line, so that the list names no person."""
     return hashlib.sha256(" ".join(text.split()).lower().encode()).hexdigest()[:32]
 
@@ -38,14 +38,14 @@ def quotable_lines(text: str) -> Iterator[str]:
     for line in text.splitlines():
         words = " ".join(line.split())
         if len(words) >= SHORTEST_QUOTE and not words.startswith(">"):
-            yield hidden_name(words)
+            yield suppression_hash(words)
 
 
 def quoted_lines(text: str) -> Iterator[str]:
     for found in _QUOTED.finditer(text):
         words = " ".join(found[1].split())
         if len(words) >= SHORTEST_QUOTE:
-            yield hidden_name(words)
+            yield suppression_hash(words)
 
 
 @dataclass
@@ -82,7 +82,7 @@ class SuppressionList:
             return ErasureMode.DROPPED
         erased = (
             key in self.tombstones
-            or (bool(sender) and hidden_name(sender) in self.people)
+            or (bool(sender) and suppression_hash(sender) in self.people)
             or (bool(self.quotes) and not self.quotes.isdisjoint(quoted_lines(body)))
         )
         return ErasureMode.TOMBSTONE if erased and (sender or body.strip()) else None
@@ -154,9 +154,9 @@ def _copy(stream: BinaryStream, out: BinaryIO, spans: Sequence[Span]) -> None:
             source.move(end, None if stub is not None else out)
             out.write(stub or b"")
             # The From line between two mails belongs to the second.
-            goes = following is None or following[2] is not None
-            source.move(following[0] if following else source.END, None if goes and following else out)
-            if goes and following and stub is None:
+            is_dropped = following is None or following[2] is not None
+            source.move(following[0] if following else source.END, None if is_dropped and following else out)
+            if is_dropped and following and stub is None:
                 out.write(b"\n")
         return
     for start, end, stub in spans:

@@ -75,10 +75,7 @@ class Stored:
 async def store_archive(
     incoming: Incoming, clients: Clients, *, progress: Progress = lambda _step: None
 ) -> Stored:
-    """Store the file and announce it, unless it is already stored. Raise ArchiveError if it is not mail.
-
-    Erased mails are removed before anything is stored.
-    """
+    """Store and announce the file without its erased mails. Raise ArchiveError if it is not mail."""
     with tempfile.TemporaryDirectory(prefix="redacted-") as folder:
         kept, found = await redacted(incoming, Path(folder), clients)
         if found.erased and not found.left:
@@ -118,7 +115,7 @@ async def _store(incoming: Incoming, clients: Clients, progress: Progress) -> St
             progress("announced")
             return Stored(archive, duplicate=False, announced=True)
         known = await clients.store.read(Archive, archive.id, session)
-    return await _again(known, incoming, clients, session, now())
+    return await _store_known(known, incoming, clients, session, now())
 
 
 async def _upload(incoming: Incoming, archive: Archive, clients: Clients) -> None:
@@ -149,7 +146,7 @@ async def _ensure_kept(archive: Archive, incoming: Incoming, clients: Clients) -
         await _upload(incoming, archive, clients)  # The deletion may have ended after the upload of the blob.
 
 
-async def _again(
+async def _store_known(
     known: Archive, incoming: Incoming, clients: Clients, session: Session, now: datetime
 ) -> Stored:
     if known.removing:

@@ -39,7 +39,7 @@ class Upload:
     source: str
 
 
-async def take_upload(
+async def store_upload(
     upload: Upload, clients: Clients, *, progress: Callable[[str], None] = lambda _step: None
 ) -> Stored:
     """Store an upload. The sender gets an ArchiveError if it is not mail. Other failures are recorded."""
@@ -84,7 +84,7 @@ async def _store(
     return await with_backoff(attempt, backoff, what=what, sleep=clients.runtime.sleep)
 
 
-async def note_on_source(name: str, clients: Clients) -> str | None:
+async def missing_source_advice(name: str, clients: Clients) -> str | None:
     """Return advice if no source has this name, because decisions are recognized by the roles of a source."""
     if await clients.store.find(Source, name, Session()) is not None:
         return None
@@ -95,7 +95,7 @@ async def note_on_source(name: str, clients: Clients) -> str | None:
     )
 
 
-async def take_joined(operation: Operation, upload: JoinedUpload, clients: Clients) -> FetchedArchive:
+async def store_joined_upload(operation: Operation, upload: JoinedUpload, clients: Clients) -> FetchedArchive:
     """Store a joined upload as an archive. The caller deletes the blob of the upload."""
     with (
         tempfile.TemporaryDirectory(prefix="upload-") as folder,
@@ -141,7 +141,7 @@ class PartedUpload:
         return min(PART_BYTES, self.size - number * PART_BYTES)
 
 
-async def parts_here(clients: Clients, upload: PartedUpload) -> list[int]:
+async def stored_parts(clients: Clients, upload: PartedUpload) -> list[int]:
     check_size(upload.size, clients.settings.ARCHIVE_MAX_BYTES)
     staged = await clients.blobs.staged_parts(ARCHIVES_CONTAINER, upload.path)
     return sorted(
@@ -163,7 +163,7 @@ async def direct_address(clients: Clients, upload: PartedUpload) -> str | None:
         return None
 
 
-async def keep_part(clients: Clients, upload: PartedUpload, number: int, content: bytes) -> None:
+async def store_part(clients: Clients, upload: PartedUpload, number: int, content: bytes) -> None:
     if not 0 <= number < upload.count:
         raise WrongPartError(f"the file has {upload.count} parts, and no part {number}")
     if len(content) != upload.size_of(number):
@@ -179,7 +179,7 @@ async def request_operation(operation: Operation, clients: Clients, session: Ses
 
 async def join_and_request(clients: Clients, upload: PartedUpload, requested_by: str) -> str:
     """Join the parts and request an operation that stores the file. Return the operation's id."""
-    missing = upload.count - len(await parts_here(clients, upload))
+    missing = upload.count - len(await stored_parts(clients, upload))
     if missing:
         raise WrongPartError(f"{missing} of {upload.count} parts are missing: send them, and end it again")
     await clients.blobs.join_parts(ARCHIVES_CONTAINER, upload.path, upload.count)

@@ -63,15 +63,15 @@ def _verdict(results: tuple[_Result, ...], domain: str) -> SenderCheck:
     signed = [result for result in results if result.method == "dkim"]
     sent = [result for result in results if result.method == "spf"]
     # A failed signature of the domain shows a changed or forged mail, whatever other signatures it has.
-    if any(result.result == "fail" and _is_of(result, domain, unnamed=True) for result in signed):
+    if any(result.result == "fail" and _is_for_domain(result, domain, unnamed=True) for result in signed):
         return SenderCheck.FAILED
-    if any(result.result == "pass" and _is_of(result, domain) for result in (*signed, *sent)):
+    if any(result.result == "pass" and _is_for_domain(result, domain) for result in (*signed, *sent)):
         return SenderCheck.PASSED
     failed = any(result.result in {"fail", "softfail", "hardfail"} for result in (*signed, *sent))
     return SenderCheck.FAILED if failed else SenderCheck.UNKNOWN
 
 
-def _is_of(result: _Result, domain: str, *, unnamed: bool = False) -> bool:
+def _is_for_domain(result: _Result, domain: str, *, unnamed: bool = False) -> bool:
     """Return whether the result is for the domain of the From address, a parent or a subdomain of it."""
     if not result.domains:
         return unnamed

@@ -76,7 +76,7 @@ def decode(data: bytes, charset: str = "") -> tuple[str, str]:
     try:
         return printable(data.decode(codec)), ""
     except (UnicodeError, ValueError):
-        return _damaged(data, codec), f"bad-bytes-for-charset:{charset[:40]}"
+        return _decode_damaged(data, codec), f"bad-bytes-for-charset:{charset[:40]}"
 
 
 @lru_cache(maxsize=512)
@@ -94,7 +94,7 @@ def _as_utf8(data: bytes) -> str | None:
         return None
 
 
-def _damaged(data: bytes, codec: str) -> str:
+def _decode_damaged(data: bytes, codec: str) -> str:
     """Decode text that is invalid in its charset: in another that fits, or with replacement characters."""
     if _SINGLE_BYTE.match(codec):
         return _detected(data) if codec in {"ascii", "us-ascii"} else printable(data.decode("latin-1"))

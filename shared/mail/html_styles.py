@@ -1,7 +1,4 @@
-"""Decide whether a style could hide text, by an allowlist of harmless properties and values.
-
-Every unknown property or value hides. Mail programs write the same few properties.
-"""
+"""Decide whether a style could hide text. Every property or value hides that is not known to be harmless."""
 
 import re
 from collections.abc import Callable

@@ -89,18 +89,18 @@ def _rules(tree: LexborHTMLParser) -> Iterator[tuple[str, Style]]:
     """Yield the rules of the style sheets that affect text on a desktop screen."""
     count = 0
     for sheet in tree.css("style"):
-        for selector, declarations, around in _blocks(_COMMENT.sub("", sheet.text() or "")):
+        for selector, declarations, enclosing in _blocks(_COMMENT.sub("", sheet.text() or "")):
             count += 1
             if count > _MAX_RULES:
                 yield "body", Style(hides=True)
                 return
             style = style_of(declarations)
-            if style != PLAIN and not selector.startswith("@") and all(map(_applies, around)):
+            if style != PLAIN and not selector.startswith("@") and all(map(_applies, enclosing)):
                 yield selector, style
 
 
 def _blocks(sheet: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield each rule's selector and declarations, and the rules around it."""
+    """Yield each rule's selector and declarations, and the rules enclosing it."""
     heads: list[str] = []
     start = 0
     for found in _BRACE.finditer(sheet):
@@ -114,13 +114,13 @@ def _blocks(sheet: str) -> Iterator[tuple[str, str, list[str]]]:
             heads.pop()
 
 
-def _applies(around: str) -> bool:
+def _applies(enclosing: str) -> bool:
     """Return whether the rules within this at-rule apply: not for print and not for small screens."""
-    if not around.startswith("@media"):
-        return not around.startswith("@keyframes")
-    if around.split()[1:] == ["print"]:
+    if not enclosing.startswith("@media"):
+        return not enclosing.startswith("@keyframes")
+    if enclosing.split()[1:] == ["print"]:
         return False
-    widths = [int(found) for found in _SMALL_SCREENS.findall(around)]
+    widths = [int(found) for found in _SMALL_SCREENS.findall(enclosing)]
     return not widths or min(widths) > _NARROWEST_DESKTOP
 
 

@@ -19,10 +19,7 @@ IDS_AND_LINKS = frozenset(
 
 
 def mask_addresses(text: str, known: frozenset[str] = frozenset()) -> str:
-    """Mask the local part of each e-mail address, with the same length: `b**@example.org`.
-
-    `known` addresses come from the caller. A Message-ID in a link is not an address.
-    """
+    """Mask local parts in their length: `b**@example.org`. The `known` addresses come from the caller."""
     pieces, end = [], 0
     for at in _AT.finditer(text):
         start = at.start()

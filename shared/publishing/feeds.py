@@ -1,7 +1,4 @@
-"""Reports as an Atom feed (RFC 4287), and deadlines of calls as a calendar (RFC 5545).
-
-Titles and texts are hostile, and are written as text, never as markup or as a property.
-"""
+"""Reports as an Atom feed (RFC 4287), and deadlines as a calendar (RFC 5545). All text is hostile."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -66,9 +63,9 @@ def _outcomes(report: Report) -> str:
     """Return the decisions of a digest, the newest thread first."""
     decided = [thread for thread in report.threads if thread.outcome and thread.is_decided]
     lines = [f"{thread.title}: {thread.outcome.sentence}" for thread in decided if thread.outcome]
-    left = len(report.threads) - len(decided)
-    if left:
-        lines.append(f"No decision found in {left} thread{'' if left == 1 else 's'}.")
+    remaining = len(report.threads) - len(decided)
+    if remaining:
+        lines.append(f"No decision found in {remaining} thread{'' if remaining == 1 else 's'}.")
     return "\n".join(lines)
 
 

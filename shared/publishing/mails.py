@@ -77,10 +77,7 @@ class DigestEntry:
 def entries_of(
     rows: Sequence[Mapping[str, Any]], public_url: str, since: datetime | None = None
 ) -> list[DigestEntry]:
-    """Return the entries with decisions first, then the newest. `since` is the time of the last digest.
-
-    A thread appears once: as its own entry, or under the first week or month that lists it.
-    """
+    """Return the entries, decisions first and each thread once. `since` is the time of the last digest."""
     listed = {row.get("thread_id") for row in rows}
     entries: list[DigestEntry] = []
     for row in rows:
@@ -121,10 +118,7 @@ def topic_words(subscription: Subscription) -> str:
 
 
 def confirmation(settings: Settings, subscription: Subscription, now: datetime) -> EmailMessage:
-    """Create the mail that asks for a confirmation. Without an answer, nothing happens.
-
-    Any address may have been typed in, so a site with accounts shows the topic only after sign-in.
-    """
+    """Create the mail that asks for a confirmation. At a site with accounts, it does not show the topic."""
     topic = topic_words(subscription) if settings.AUTH_MODE == "public" else settings.PUBLIC_URL
     lines = [
         f"You, or someone using your address, subscribed to a {subscription.cadence} digest of {topic}.",

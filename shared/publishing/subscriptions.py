@@ -112,7 +112,7 @@ async def _send_due(clients: Clients, id_: str, key: str, now: datetime) -> bool
     delay = exponential(FIRST_DELAY, subscription.attempts + 1, LONGEST_DELAY)
     retry_at = now + timedelta(seconds=delay)
     claimed = await claim_digest(clients.store, subscription, now=now, retry_at=retry_at)
-    return await _tell(clients, claimed, now) if claimed is not None else False
+    return await _send_digest(clients, claimed, now) if claimed is not None else False
 
 
 def _has_lapsed(settings: Settings, subscription: Subscription, now: datetime) -> bool:
@@ -122,7 +122,7 @@ def _has_lapsed(settings: Settings, subscription: Subscription, now: datetime) -
     return settings.AUTH_MODE != "public" and not is_known
 
 
-async def _tell(clients: Clients, subscription: Subscription, now: datetime) -> bool:
+async def _send_digest(clients: Clients, subscription: Subscription, now: datetime) -> bool:
     settings = clients.settings
     if _has_lapsed(settings, subscription, now):
         if await _send(clients, subscription, confirmation(settings, subscription, now), now):
@@ -172,10 +172,7 @@ class TooManyRequestsError(PipelineError):
 
 
 async def subscribe(clients: Clients, address: str, topic: Topic, cadence: Cadence) -> None:
-    """Send the confirmation mail. Raise MailNotSentError if that fails.
-
-    Do nothing, without telling the caller, if the address had such a mail lately or has too many requests.
-    """
+    """Send the confirmation mail, unless the address had one lately or has too many requests."""
     now = clients.runtime.now()
     key = address_key(address)
     id_ = subscription_id(key, topic.kind, topic.name)
@@ -190,17 +187,17 @@ async def subscribe(clients: Clients, address: str, topic: Topic, cadence: Caden
             created_at=now,
             asked_at=now,
         )
-        asked = new if await _created(clients, new) else None
+        subscription = new if await _create(clients, new) else None
     elif known.asked_at > now - ASK_AGAIN_AFTER:
         return
     else:  # Unless another request sends the mail.
-        asked = known if await mark_confirmation_sent(clients.store, known, now) else None
-    if asked is not None:
-        await send_mail(clients.settings, confirmation(clients.settings, asked, now))
+        subscription = known if await mark_confirmation_sent(clients.store, known, now) else None
+    if subscription is not None:
+        await send_mail(clients.settings, confirmation(clients.settings, subscription, now))
         log.info("Sent the confirmation mail of subscription %s", id_)
 
 
-async def _created(clients: Clients, subscription: Subscription) -> bool:
+async def _create(clients: Clients, subscription: Subscription) -> bool:
     """Create the subscription. Return False if the address has too many or another request was faster."""
     rows = clients.store.query(SUBSCRIPTIONS_OF_ADDRESS, Session(), partition=subscription.address_key)
     confirmed = [row.get("confirmed_at") is not None async for row in rows]
@@ -210,8 +207,8 @@ async def _created(clients: Clients, subscription: Subscription) -> bool:
         )
         return False
     after = stored_time(subscription.asked_at - ASK_AGAIN_AFTER)
-    (asked,) = [row async for row in clients.store.query(LATELY_ASKED, Session(), after=after)]
-    if int(asked) >= MAX_ASKED_AN_HOUR:  # type: ignore[call-overload]
+    (count,) = [row async for row in clients.store.query(LATELY_ASKED, Session(), after=after)]
+    if int(count) >= MAX_ASKED_AN_HOUR:  # type: ignore[call-overload]
         raise TooManyRequestsError("too many subscription requests. Try again in an hour")
     return await clients.store.create(subscription, Session())
 

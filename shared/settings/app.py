@@ -219,7 +219,7 @@ def load_settings(values: Mapping[str, str] | None = None) -> Settings:
     given = _given(os.environ if values is None else values)
     problems = [
         f"{connection}: missing; set it to a connection string, or {address} for managed identity"
-        for connection, address in _WAYS
+        for connection, address in _CONNECTIONS
         if connection not in given and address not in given
     ]
     try:
@@ -270,7 +270,7 @@ def settings() -> Settings:
 
 
 # The settings of a connection string, and of an endpoint for managed identity.
-_WAYS = [
+_CONNECTIONS = [
     ("SERVICEBUS_CONNECTION", "SERVICEBUS_CONNECTION__fullyQualifiedNamespace"),
     ("STORAGE_CONNECTION", "STORAGE_BLOB_ENDPOINT"),
 ]

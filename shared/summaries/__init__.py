@@ -1,0 +1,1 @@
+"""Summaries with verified citations: `extractive.ExtractiveSummarizer` and `markdown.render_markdown`."""

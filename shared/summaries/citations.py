@@ -73,11 +73,11 @@ def _longest_part(
     quote: str, chunk: ContextChunk, message: ContextMessage, relevance: float
 ) -> Citation | None:
     """Cite the part of a sentence at the start or end of this chunk. A chunk can end inside a sentence."""
-    words, there = quote.split(), chunk.text.split()
-    for length in range(min(len(words) - 1, len(there)), _MIN_WORDS, -1):
-        if there[-length:] == words[:length]:
+    words, chunk_words = quote.split(), chunk.text.split()
+    for length in range(min(len(words) - 1, len(chunk_words)), _MIN_WORDS, -1):
+        if chunk_words[-length:] == words[:length]:
             return verified(" ".join(words[:length]), chunk, message, relevance)
-        if there[:length] == words[-length:]:
+        if chunk_words[:length] == words[-length:]:
             return verified(" ".join(words[-length:]), chunk, message, relevance)
     return None
 
@@ -93,10 +93,10 @@ def supported_only(claims: Iterable[Claim]) -> tuple[tuple[Claim, ...], tuple[Cl
 
 def verify_stored(citations: Sequence[Citation], chunk_texts: Mapping[str, str]) -> list[Citation]:
     """Return the invalid citations: the chunk is missing, or the quote is not at its offset."""
-    return [citation for citation in citations if not _holds(citation, chunk_texts.get(citation.chunk_id))]
+    return [citation for citation in citations if not _is_valid(citation, chunk_texts.get(citation.chunk_id))]
 
 
-def _holds(citation: Citation, text: str | None) -> bool:
+def _is_valid(citation: Citation, text: str | None) -> bool:
     if text is None or not citation.quote.strip():
         return False
     if citation.offset is None:

@@ -17,7 +17,7 @@ from shared.summaries.models import (
 )
 
 
-def said_positions(
+def stated_positions(
     reading: ThreadReading, stance: PositionStance, *, is_explicit: bool = True
 ) -> list[SentenceCitation]:
     """Return the sentences of stated positions: explicit ones, or arguments as a model reads them."""
@@ -53,10 +53,7 @@ class ExtractiveSummarizer:
 
 
 def _claims(context: ThreadContext) -> Iterator[Claim]:
-    """Yield each sentence in the first section that fits. A decision can also be a position.
-
-    A repeated sentence, as in the next version of a patch, is quoted once.
-    """
+    """Yield each sentence in the first section that fits. A decision can also be a position."""
     citing, used, quoted = _Citing(context), set[tuple[str, int]](), set[tuple[str, str]]()
     yield from citing.narrative(context.reading)
     for section, sentences in _sections(context):
@@ -76,10 +73,10 @@ def _place(sentence: SentenceCitation) -> tuple[str, int]:
 
 def _sections(context: ThreadContext) -> Iterator[tuple[Section, list[SentenceCitation]]]:
     reading = context.reading
-    yield Section.AGREED, said_positions(reading, PositionStance.SUPPORT)
-    yield Section.DISSENT, said_positions(reading, PositionStance.OPPOSE)
-    yield Section.READ_SUPPORT, said_positions(reading, PositionStance.SUPPORT, is_explicit=False)
-    yield Section.READ_DISSENT, said_positions(reading, PositionStance.OPPOSE, is_explicit=False)
+    yield Section.AGREED, stated_positions(reading, PositionStance.SUPPORT)
+    yield Section.DISSENT, stated_positions(reading, PositionStance.OPPOSE)
+    yield Section.READ_SUPPORT, stated_positions(reading, PositionStance.SUPPORT, is_explicit=False)
+    yield Section.READ_DISSENT, stated_positions(reading, PositionStance.OPPOSE, is_explicit=False)
     yield Section.DECISIONS, _decisions(reading, Tier.SAID)
     yield Section.POSSIBLE_DECISIONS, _decisions(reading, Tier.REMARK)
     words = reading.proposition.words if reading.proposition else None

@@ -60,18 +60,13 @@ def escape_markdown(text: str) -> str:
 def render_markdown(summary: ThreadSummary) -> str:
     """Render the summary with numbered citations. A claim without a verified citation is left out."""
     numbers = {_identity(citation): number for number, citation in enumerate(summary.citations, 1)}
-    fates = {
-        (objection.citation.message_id, objection.citation.quote): objection
-        for objection in summary.reading.objections
-    }
+    objections = summary.reading.objections
+    fates = {(item.citation.message_id, item.citation.quote): item for item in objections}
+    supported = [claim for claim in summary.claims if claim.is_supported]
     lines = [f"# {escape_markdown(summary.title)}", "", *_outcome(summary), *_tallies(summary.reading)]
     lines += _open_call(summary.reading)
     for heading in dict.fromkeys(HEADINGS.values()):
-        claims = [
-            claim
-            for claim in summary.claims
-            if HEADINGS[_section(claim, fates)] == heading and claim.is_supported
-        ]
+        claims = [claim for claim in supported if HEADINGS[_section(claim, fates)] == heading]
         if claims:
             lines += [f"## {_heading(heading, summary.reading)}", "", *_items(claims, numbers, fates), ""]
     lines += ["## Citations", "", *_sources(summary), ""]
@@ -186,10 +181,7 @@ _ANCHOR = re.compile(r"<li>&lt;a id=&quot;(citation-\d{1,5})&quot;&gt;&lt;/a&gt;
 
 
 def render_html(markdown: str) -> str:
-    """Render HTML without any HTML from the Markdown, and with links to safe addresses only.
-
-    The anchors before the citations become the ids of the list items.
-    """
+    """Render HTML without any HTML from the Markdown, and with safe links and citation anchors only."""
     html = str(MarkdownIt("js-default", {"html": False, "linkify": False}).render(markdown))
     text, heading, citations = html.rpartition(_CITATIONS)
     return text + heading + _ANCHOR.sub(r'<li id="\1">', citations)

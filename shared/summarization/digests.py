@@ -160,14 +160,14 @@ def compose(scope: DigestScope, selected: Selected, chunk_texts: Mapping[str, st
     composed, parts = Composed(), dict[OutcomeGroup, list[str]]()
     for entry in selected.shown:
         before = len(composed.claims)
-        for claim in _chosen(scope, entry):
+        for claim in _select_claims(scope, entry):
             _add(composed, entry, claim, chunk_texts)
         parts.setdefault(_group(entry), []).extend(_thread_lines(entry, composed.claims[before:]))
     composed.markdown = "\n".join(_lines(scope, selected, parts, composed)).rstrip() + "\n"
     return composed
 
 
-def _chosen(scope: DigestScope, entry: DigestThread) -> list[SummaryClaim]:
+def _select_claims(scope: DigestScope, entry: DigestThread) -> list[SummaryClaim]:
     """Return the most important claims: first claims on the draft, then decisions and objections."""
 
     def weight(claim: SummaryClaim) -> tuple[bool, int]:
@@ -207,7 +207,7 @@ def _group(entry: DigestThread) -> OutcomeGroup:
 
 def _thread_lines(entry: DigestThread, claims: Sequence[SummaryClaim]) -> list[str]:
     people = len(entry.thread.participants)
-    statistics = f"{_many(entry.thread.message_count, 'message')}, {_many(people, 'participant')}."
+    statistics = f"{_plural(entry.thread.message_count, 'message')}, {_plural(people, 'participant')}."
     reading = entry.summary.reading
     outcome = [f"**{escape_markdown(reading.outcome.shown.headline)}**", ""] if reading else []
     lines = [f"### {escape_markdown(entry.summary.title)}", "", *outcome, statistics, ""]
@@ -237,16 +237,18 @@ def _lines(
 
 
 def _opening(selected: Selected) -> str:
-    left = selected.threads - len(selected.shown)
-    more = f" The {_many(left, 'thread')} with less activity or no outcome are not shown." if left else ""
+    hidden = selected.threads - len(selected.shown)
+    more = (
+        f" The {_plural(hidden, 'thread')} with less activity or no outcome are not shown." if hidden else ""
+    )
     reached = sum(_group(entry) is OutcomeGroup.AGREED for entry in selected.shown)
     return (
-        f"**{_many(selected.threads, 'thread')}**, {_many(selected.messages, 'message')};"
+        f"**{_plural(selected.threads, 'thread')}**, {_plural(selected.messages, 'message')};"
         f" consensus in {reached} of the threads below.{more}"
     )
 
 
-def _many(count: int, noun: str) -> str:
+def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
@@ -256,10 +258,7 @@ MAX_A_RUN = 200
 
 
 async def refresh_due(clients: Clients, now: datetime, limit: int = MAX_A_RUN) -> list[str]:
-    """Refresh stale digests up to the limit, and return their names.
-
-    Digests without a report are included, because the event of their summary may be a dead letter.
-    """
+    """Refresh stale digests, and digests whose report is missing, up to the limit. Return their names."""
     settings = clients.settings
     found = clients.store.query(
         DUE_DIGESTS,

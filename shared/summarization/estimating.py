@@ -9,7 +9,7 @@ from shared.core.errors import DocumentNotFoundError
 from shared.model_reading.numbered import number_thread
 from shared.models.threads import Thread
 from shared.reading.linked_thread import LinkedThread
-from shared.summarization.summarizers import EXTRACTIVE, answer_room
+from shared.summarization.summarizers import EXTRACTIVE, answer_token_limit
 from shared.summarization.thread_context import load_context
 
 _SAMPLE = 25
@@ -51,7 +51,7 @@ async def estimate_reading(clients: Clients, threads: Sequence[str]) -> ReadingE
         except DocumentNotFoundError:
             continue  # Its messages are not stored yet.
         linked = LinkedThread(context.mails, context.profile)
-        parts = number_thread(linked, context.subject, room=window - answer_room(window)).parts
+        parts = number_thread(linked, context.subject, room=window - answer_token_limit(window)).parts
         merging = max((part.tokens for part in parts), default=0) if len(parts) > 1 else 0
         sampled += 1
         calls += len(parts) + (merging > 0)

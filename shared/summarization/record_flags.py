@@ -129,13 +129,8 @@ def marked_claims(reading: StoredReading, marks: Mapping[str, Sequence[str]]) ->
     return reading.model_copy(
         update={
             "positions": positions,
-            "objections": [
-                replace(objection, marks=of(objection.citation.message_id))
-                for objection in reading.objections
-            ],
-            "decisions": [
-                replace(decision, marks=of(decision.citation.message_id)) for decision in reading.decisions
-            ],
+            "objections": [replace(item, marks=of(item.citation.message_id)) for item in reading.objections],
+            "decisions": [replace(item, marks=of(item.citation.message_id)) for item in reading.decisions],
             "outcome": reading.outcome.model_copy(update={"marks": [*of(*rests_on)]}),
             "proposition": replace(proposal, marks=of(proposal.message_id)) if proposal else None,
         }

@@ -68,10 +68,7 @@ class MemoryTokenBudget:
 
 @dataclass(frozen=True)
 class StoredBudget:
-    """The budget of one archive for all workers, a document with conditional patches.
-
-    Tokens that a crashed call reserved stay reserved, because they may be spent.
-    """
+    """The budget of one archive for all workers. The tokens of a crashed call stay reserved."""
 
     store: Store
     archive_id: str
@@ -101,7 +98,7 @@ log = logging.getLogger(__name__)
 DEFAULT_TEMPLATE = "consensus-summary-v1"
 
 
-def answer_room(window: int) -> int:
+def answer_token_limit(window: int) -> int:
     """Return the tokens for the answer: a quarter, because an answer is much shorter than its thread."""
     return max(window // 4, 1)
 
@@ -121,9 +118,9 @@ class ChatSettings(CompletionOptions):
 
 @dataclass
 class ChatSummarizer:
-    """Summarize a thread in one call, or in one call for each part and one to merge them.
+    """Summarize in one call, or in one for each part and one to merge.
 
-    Without a usable answer of the model, the summary is the reading by rules.
+    The fallback is the reading by rules.
     """
 
     client: OpenAIClient
@@ -146,22 +143,22 @@ class ChatSummarizer:
         thread, numbered = await asyncio.to_thread(self._prepare, context)
         if not numbered.parts:
             return self._without_model(context, "the thread does not fit the model's context window")
-        asking = _Asking(self, context)
+        calls = _ThreadCalls(self, context)
         try:
-            answer = await asking.answer_to(thread, numbered)
+            answer = await calls.answer_to(thread, numbered)
         except ChatRefusedError as error:
             # A content filter or a length limit. A retry would end the same way.
             log.warning("Thread %s is read without the model: %s", context.thread_id, error)
-            return self._without_model(context, "the model's endpoint refused this thread", asking.tokens)
+            return self._without_model(context, "the model's endpoint refused this thread", calls.tokens)
         except BudgetUsedUpError:
-            return self._without_model(context, "the token budget is used up", asking.tokens)
+            return self._without_model(context, "the token budget is used up", calls.tokens)
         if answer.says_nothing:
-            return self._without_model(context, "the model gave no usable answer", asking.tokens)
+            return self._without_model(context, "the model gave no usable answer", calls.tokens)
         run = ModelRun(self.name, self.now(), numbered.cut, len(numbered.unread))
         reading = await asyncio.to_thread(combine, thread, context.subject, context.reading, answer, run)
         _log_checks(context.thread_id, reading)
         made = await asyncio.to_thread(self.writer.summary, replace(context, reading=reading))
-        return replace(made, generated_by=self.name, notes=_notes(reading), tokens=asking.tokens)
+        return replace(made, generated_by=self.name, notes=_notes(reading), tokens=calls.tokens)
 
     def _prepare(self, context: ThreadContext) -> tuple[LinkedThread, NumberedThread]:
         thread, room = LinkedThread(context.mails, context.profile), self.room(context)
@@ -176,7 +173,7 @@ class ChatSummarizer:
 
 
 @dataclass
-class _Asking:
+class _ThreadCalls:
     by: ChatSummarizer
     context: ThreadContext
     tokens: Tokens = field(default_factory=Tokens)
@@ -235,15 +232,8 @@ def _log_checks(thread_id: str, reading: ThreadReading) -> None:
     for action, causes in (("refused", model.refused), ("marked", model.marked)):
         for cause in causes:
             topic, _, reason = cause.partition(": ")
-            # The cut removes the person's name from "position of ...".
-            log.info(
-                "Thread %s, read by %s: %s: %s: %s",
-                thread_id,
-                model.model,
-                action,
-                topic.split(" of ")[0],
-                reason,
-            )
+            kind = topic.split(" of ")[0]  # Without the person's name in "position of ...".
+            log.info("Thread %s, read by %s: %s: %s: %s", thread_id, model.model, action, kind, reason)
     for difference in model.differences:
         topic = difference.what if difference.what in {"genre", "outcome"} else "a position"
         log.info("Thread %s, read by %s: overruled: %s", thread_id, model.model, topic)
@@ -314,7 +304,7 @@ async def summarizer_for(clients: Clients, data: SummarizationRequested, thread:
         ChatSettings(
             data.llm_model,
             template=data.prompt_template,
-            answer_tokens=answer_room(data.context_window_tokens),
+            answer_tokens=answer_token_limit(data.context_window_tokens),
             timeout_seconds=settings.SUMMARY_TIMEOUT_SECONDS,
             answer_schema=ANSWER_SCHEMA,
         ),

@@ -133,7 +133,7 @@ async def load_corrections(
     # In merged threads, the correction of the root applies to all.
     active.sort(key=lambda correction: correction.message_id == thread.root_message_id)
     messages = {message.message_id: message for message in context.messages}
-    found = [_in_reading(correction, messages[correction.message_id]) for correction in active]
+    found = [_reading_correction(correction, messages[correction.message_id]) for correction in active]
     senders = {id_: message.sender_email.lower() for id_, message in messages.items()}
     applied = [correction for correction in found if correction is not None]
     return ThreadCorrections(context.subject, active, applied, senders)
@@ -197,7 +197,7 @@ class ThreadCorrections:
         return reading.model_copy(update={"outcome": outcome, "corrections": corrections})
 
 
-def _in_reading(correction: Correction, message: ContextMessage) -> ReadingCorrection | None:
+def _reading_correction(correction: Correction, message: ContextMessage) -> ReadingCorrection | None:
     """Return the correction for the reader, or None if it hides a sentence that the mail no longer has."""
     citation, place = None, correction.place
     if place is not None:

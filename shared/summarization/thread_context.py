@@ -119,10 +119,7 @@ def _gaps(messages: Sequence[Message], chunks: Sequence[Chunk]) -> tuple[str, ..
 def mails_of(
     thread: Thread, messages: Sequence[Message], profile: SourceProfile, result: ThreadMail | None = None
 ) -> list[ThreadMail]:
-    """Return the mails as the reader takes them, with sender checks.
-
-    The order is by date after the root, and an answer follows its parent, whatever date it claims.
-    """
+    """Return the mails with sender checks: the root, then by date, and an answer always after its parent."""
     in_order = in_reading_order(messages, thread.root_message_id)
     mails = without_supplied([checked_mail(message, profile) for message in in_order], by_subject=True)
     return [*mails, result] if result else mails
@@ -150,14 +147,14 @@ def in_reading_order(messages: Sequence[Message], root: str) -> list[Message]:
 
     if root in by_id:
         times[root] = by_id[root].date or _NO_DATE, 0
-    first = by_id.get(root) or _first_of_a_cut_thread(messages, {id_: time_of(by_id[id_]) for id_ in by_id})
+    first = by_id.get(root) or _substitute_root(messages, {id_: time_of(by_id[id_]) for id_ in by_id})
     return sorted(
         messages,
         key=lambda message: (message is not first, time_of(message), message.place, message.id),
     )
 
 
-def _first_of_a_cut_thread(messages: Sequence[Message], times: Mapping[str, Any]) -> Message | None:
+def _substitute_root(messages: Sequence[Message], times: Mapping[str, Any]) -> Message | None:
     """Return a root if the first mail is missing: the most answered mail under the most common subject."""
     answers: dict[str, set[str]] = {}
     subjects: dict[str, set[str]] = {}

@@ -25,7 +25,7 @@ from shared.summarization.summarizers import (
     EXTRACTIVE,
     BudgetUsedUpError,
     StoredBudget,
-    answer_room,
+    answer_token_limit,
     chat_client,
     complete_within,
 )
@@ -81,7 +81,7 @@ async def write_answer(
     settings = clients.settings
     options = CompletionOptions(
         settings.SUMMARY_MODEL,
-        answer_tokens=min(ANSWER_TOKENS, answer_room(settings.SUMMARY_CONTEXT_TOKENS)),
+        answer_tokens=min(ANSWER_TOKENS, answer_token_limit(settings.SUMMARY_CONTEXT_TOKENS)),
         timeout_seconds=min(settings.SUMMARY_TIMEOUT_SECONDS, MOST_SECONDS),
         answer_schema=SCHEMA,
     )

@@ -12,7 +12,7 @@ from shared.azure.connections import Clients
 from shared.azure.cosmos.session import Session
 from shared.ingestion.fetch_runs import FetchRun, Requested, request_fetch, run_operation
 from shared.ingestion.storing import Stored
-from shared.ingestion.uploads import Upload, take_upload
+from shared.ingestion.uploads import Upload, store_upload
 from shared.models.sources import Archive, Operation, Source
 from shared.pipeline.events import Event
 from shared.settings.app import Settings
@@ -59,7 +59,7 @@ class Place:
     async def upload(self, content: bytes, filename: str = "list.mbox", **options: Any) -> Stored:
         self.later(microseconds=1)  # no two uploads start at the same time
         upload = Upload(content, filename, f"list-{self.tag}")
-        return await take_upload(upload, self.clients, **options)
+        return await store_upload(upload, self.clients, **options)
 
     async def add_source(self, source_type: str, url: str, **fields: Any) -> Source:
         name = f"src-{self.tag}"

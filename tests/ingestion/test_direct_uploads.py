@@ -21,7 +21,7 @@ from shared.azure.blobs import ARCHIVES_CONTAINER, Blobs
 from shared.azure.connections import Clients
 from shared.ingestion import uploads
 from shared.ingestion.fetch_runs import run_operation
-from shared.ingestion.uploads import PartedUpload, direct_address, join_and_request, keep_part, parts_here
+from shared.ingestion.uploads import PartedUpload, direct_address, join_and_request, store_part, stored_parts
 from shared.models.sources import OperationStatus
 from tests.ingestion.environment import Place
 from tests.support.services import running_service
@@ -69,8 +69,8 @@ async def test_parts_go_past_the_app_or_through_it_and_are_taken_in_as_one_file(
     for number in range(1, upload.count):
         part = content[number * SMALL : (number + 1) * SMALL]
         assert (await put(address, number, part))[0] == 201
-    assert await parts_here(clients, upload) == list(range(1, upload.count))
-    await keep_part(clients, upload, 0, content[:SMALL])
+    assert await stored_parts(clients, upload) == list(range(1, upload.count))
+    await store_part(clients, upload, 0, content[:SMALL])
     operation = await join_and_request(clients, upload, "test")
     done = await run_operation(operation, clients)
     (taken,) = done.archives
@@ -112,7 +112,7 @@ async def test_blocks_of_other_names_and_sizes_are_no_parts(place: Place) -> Non
     assert address is not None
     for name, content in (("whatever", b"x" * SMALL), ("00000001", b"too short"), ("00000007", b"x" * SMALL)):
         assert (await put(address, name, content))[0] == 201
-    assert await parts_here(clients, upload) == []
+    assert await stored_parts(clients, upload) == []
 
 
 async def test_what_was_put_there_after_the_check_is_not_taken_for_the_file(place: Place) -> None:

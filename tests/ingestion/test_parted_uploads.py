@@ -8,7 +8,7 @@ from shared.core.errors import DocumentNotFoundError
 from shared.ingestion import uploads
 from shared.ingestion.errors import ArchiveTooLargeError
 from shared.ingestion.fetch_runs import run_operation
-from shared.ingestion.uploads import PartedUpload, WrongPartError, join_and_request, keep_part, parts_here
+from shared.ingestion.uploads import PartedUpload, WrongPartError, join_and_request, store_part, stored_parts
 from shared.models.sources import Operation, OperationStatus
 from tests.ingestion.environment import Place
 
@@ -27,16 +27,16 @@ def upload_of(place: Place, content: bytes) -> PartedUpload:
 
 async def send(place: Place, upload: PartedUpload, content: bytes, *numbers: int) -> None:
     for number in numbers:
-        await keep_part(place.clients, upload, number, content[number * SMALL : (number + 1) * SMALL])
+        await store_part(place.clients, upload, number, content[number * SMALL : (number + 1) * SMALL])
 
 
 async def test_a_file_in_parts_goes_on_where_it_broke_and_is_taken_in_as_it_was(place: Place) -> None:
     content = place.mbox(*map(str, range(40)))
     upload = upload_of(place, content)
     assert upload.count > 4
-    assert await parts_here(place.clients, upload) == []
+    assert await stored_parts(place.clients, upload) == []
     await send(place, upload, content, 0, 2, 2)
-    assert await parts_here(place.clients, upload) == [0, 2]
+    assert await stored_parts(place.clients, upload) == [0, 2]
     with pytest.raises(WrongPartError, match=f"{upload.count - 2} of {upload.count} parts are missing"):
         await join_and_request(place.clients, upload, "test")
     await send(place, upload, content, *(set(range(upload.count)) - {0, 2}))
@@ -70,11 +70,11 @@ async def test_a_part_that_is_not_of_the_file_is_refused(place: Place) -> None:
     upload = PartedUpload(f"list-{place.tag}", "big.mbox", 2500, 1)
     for number, content in ((3, b"x"), (-1, b"x" * SMALL), (0, b"x"), (2, b"x" * SMALL)):
         with pytest.raises(WrongPartError):
-            await keep_part(place.clients, upload, number, content)
-    assert await parts_here(place.clients, upload) == []
+            await store_part(place.clients, upload, number, content)
+    assert await stored_parts(place.clients, upload) == []
 
 
 async def test_a_file_that_is_too_large_is_refused_before_it_is_sent(place: Place) -> None:
     small = place.fresh(ARCHIVE_MAX_BYTES=2000)
     with pytest.raises(ArchiveTooLargeError, match="ARCHIVE_MAX_BYTES"):
-        await parts_here(small.clients, PartedUpload("x", "big.mbox", 2001, 1))
+        await stored_parts(small.clients, PartedUpload("x", "big.mbox", 2001, 1))

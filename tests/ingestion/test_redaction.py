@@ -11,10 +11,10 @@ from shared.core.ids import message_key
 from shared.ingestion.archive_members import open_members
 from shared.ingestion.redaction import (
     SuppressionList,
-    hidden_name,
     quotable_lines,
     quoted_lines,
     redact,
+    suppression_hash,
 )
 from shared.ingestion.unpacked_streams import UnpackLimits
 from shared.mail.models import ParsedMail
@@ -107,7 +107,7 @@ def test_nothing_stays_of_what_leaves_no_stub(tmp_path: Path) -> None:
 def test_a_person_is_known_by_their_address_and_by_what_others_quote(tmp_path: Path) -> None:
     path, target = tmp_path / "a", tmp_path / "b"
     path.write_bytes(MBOX)
-    by_address = SuppressionList(people={hidden_name("BO@example.org")})
+    by_address = SuppressionList(people={suppression_hash("BO@example.org")})
     assert redact(path, target, by_address, UnpackLimits()).erased == 1
     assert SECRET.encode() in target.read_bytes()  # another message quotes it
     with_quotes = SuppressionList(people=by_address.people, quotes=set(quotable_lines(SECRET)))

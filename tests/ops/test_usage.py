@@ -13,7 +13,7 @@ import pytest
 from ops.cli import app, main
 from ops.command import Code, CommandError, setting_values
 from ops.output import clean, print_json, write_export
-from shared.core.times import in_one_unit
+from shared.core.times import format_duration
 from tests.ops.commands import run_command
 from tests.support.services import ROOT
 
@@ -209,7 +209,7 @@ def test_an_error_does_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]
     ("value", "text"), [(0, "0 s"), (59, "59 s"), (61, "1 min"), (7300, "2 h"), (3e5, "3 d")]
 )
 def test_a_span_of_time_is_shown_in_one_unit(value: float, text: str) -> None:
-    assert in_one_unit(value) == text
+    assert format_duration(value) == text
 
 
 def test_help_is_there_without_the_sdks() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from shared.azure.connections import Clients
 from shared.core.ids import archive_id, file_hash, thread_id
 from shared.embedding.factory import embedder
-from shared.ingestion.uploads import Upload, take_upload
+from shared.ingestion.uploads import Upload, store_upload
 from shared.models.values import CorrectionKind, OutcomeKind
 from shared.operations.audit import Operator
 from shared.operations.correcting import CorrectionAsked, correct
@@ -60,7 +60,7 @@ def upload(
     async def work(clients: Clients) -> None:
         runtime = clients.runtime
         then = replace(runtime, now=lambda: runtime.now() - timedelta(days=days_ago))
-        await take_upload(Upload(content, f"{name}.mbox", source), replace(clients, runtime=then))
+        await store_upload(Upload(content, f"{name}.mbox", source), replace(clients, runtime=then))
 
     return Act(f"upload {name}", work, earliest, latest)
 

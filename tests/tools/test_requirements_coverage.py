@@ -37,7 +37,7 @@ def test_no_claim_rests_on_code_that_production_does_not_call() -> None:
 def test_a_function_that_only_tests_use_is_found() -> None:
     """Otherwise the test above would prove nothing."""
     assert "document_class" in unused_names()
-    assert "take_upload" not in unused_names()
+    assert "store_upload" not in unused_names()
 
 
 def _names_in(text: str, function: str) -> set[str]:

@@ -6,7 +6,7 @@ import azure.functions as func
 from pydantic import Field
 
 from shared.azure.outbound import redacted_url
-from shared.ingestion.uploads import note_on_source
+from shared.ingestion.uploads import missing_source_advice
 from shared.models.sources import Archive, ArchiveStatus
 from shared.pipeline.progress import progress_of
 from shared.views.listing import ARCHIVES
@@ -63,7 +63,7 @@ async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
     refuse_unknown(req, UploadAsked)
     stored = await taken_in(upload_of(req), connected)
     location = api_of("archives", stored.archive.id)
-    note = RESTORED if stored.restored else await note_on_source(stored.archive.source, connected)
+    note = RESTORED if stored.restored else await missing_source_advice(stored.archive.source, connected)
     done = {"duplicate": stored.duplicate, "announced": stored.announced, "note": note}
     body = {**_shown(stored.archive), **done}
     return answer(200 if stored.duplicate else 202, body, Location=location)

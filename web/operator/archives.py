@@ -12,8 +12,8 @@ from shared.ingestion.uploads import (
     WrongPartError,
     direct_address,
     join_and_request,
-    keep_part,
-    parts_here,
+    store_part,
+    stored_parts,
 )
 from shared.models.sources import NAME_PATTERN
 from shared.operations.oversight.stuck_documents import find_blockers
@@ -61,7 +61,7 @@ async def begin(req: func.HttpRequest) -> func.HttpResponse:
     connected, _ = await _sender(req)
     upload = _upload(req)
     try:
-        here = await parts_here(connected, upload)
+        here = await stored_parts(connected, upload)
     except ArchiveTooLargeError as error:
         raise Problem(413, str(error)) from None
     known = {"part_bytes": PART_BYTES, "count": upload.count, "here": here}
@@ -75,7 +75,7 @@ async def part(req: func.HttpRequest) -> func.HttpResponse:
     if not re.fullmatch(r"[0-9]{1,8}", number):
         raise Problem(422, "number: must be the number of a part")
     try:
-        await keep_part(connected, _upload(req), int(number), req.get_body())
+        await store_part(connected, _upload(req), int(number), req.get_body())
     except WrongPartError as error:
         raise Problem(422, str(error)) from None
     return answer(200, {"kept": int(number)}, **NEVER_KEPT)

@@ -7,7 +7,7 @@ import azure.functions as func
 from shared.azure.calls import SERVICE_NAMES
 from shared.azure.connections import Clients, clients
 from shared.core.ids import AUDIT_ID
-from shared.core.times import in_one_unit
+from shared.core.times import format_duration
 from shared.operations.deadletters.journal import RESTORABLE
 from web.access import (
     MAY,
@@ -44,7 +44,7 @@ async def operator_page(req: func.HttpRequest, connected: Clients, who: Visitor)
         services={**SERVICE_NAMES, "model": "Embedding model", "disk": "Disk"},
         view=view,
         running=running,
-        span=lambda length: in_one_unit(length.total_seconds(), "\N{NO-BREAK SPACE}"),
+        span=lambda length: format_duration(length.total_seconds(), "\N{NO-BREAK SPACE}"),
         asked=asked if re.fullmatch(AUDIT_ID, asked) else None,
     )
 

@@ -4,7 +4,7 @@ import asyncio
 
 import azure.functions as func
 
-from shared.ingestion.uploads import note_on_source
+from shared.ingestion.uploads import missing_source_advice
 from shared.pipeline.progress import progress_of
 from shared.views.lists import latest_archives
 from shared.views.parameters import QueryParameters, SourceName
@@ -30,7 +30,7 @@ async def archive_page(req: func.HttpRequest) -> func.HttpResponse:
     connected, id_ = await clients(), id_of(req, "archive")
     archive = await find_archive(connected, id_)
     progress, note = await asyncio.gather(
-        progress_of(archive, connected), note_on_source(archive.source, connected)
+        progress_of(archive, connected), missing_source_advice(archive.source, connected)
     )
     return show(
         req,

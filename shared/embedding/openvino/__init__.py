@@ -1,0 +1,1 @@
+"""The default encoder on OpenVINO: `encoder.OpenVinoEncoder`, and `build` for its model folder."""

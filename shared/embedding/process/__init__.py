@@ -1,0 +1,1 @@
+"""The encoder in its own process: `embedder.EncoderProcess`."""

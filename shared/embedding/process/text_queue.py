@@ -80,14 +80,14 @@ class WaitingTexts:
         first = small if self._small_had_the_last_turn else oldest
         length, position = first.waiting[-1]
         room = max(min(max_texts, budget // max(length, 1)), 1)
-        like = self._like(first, length, position)[: room - 1]
+        like = self._similar(first, length, position)[: room - 1]
         items = [Item(first, position), *(Item(call, at) for _, call, at in like)]
         for item in items:
             item.call.waiting.remove((item.length, item.position))
         self._calls = [call for call in self._calls if call.waiting]
         return tuple(items)
 
-    def _like(self, first: Call, length: int, position: int) -> list[tuple[int, Call, int]]:
+    def _similar(self, first: Call, length: int, position: int) -> list[tuple[int, Call, int]]:
         """Return texts of similar length, the longest first, and of equal lengths the oldest first."""
         pool, seen = [first], len(first.waiting)
         for call in self._calls:

@@ -20,7 +20,7 @@ from shared.azure.servicebus.bus import to_message
 from shared.core.errors import NotFoundError
 from shared.core.ids import message_key
 from shared.core.times import stored_time
-from shared.ingestion.redaction import hidden_name, quotable_lines, quoted_lines
+from shared.ingestion.redaction import quotable_lines, quoted_lines, suppression_hash
 from shared.ingestion.suppressing import kept_since, suppress
 from shared.models.base import ProcessingStatus
 from shared.models.erasure import ALL_SOURCES, ErasureMode
@@ -195,7 +195,7 @@ async def erase(
 async def _note(clients: Clients, plan: ErasurePlan) -> None:
     """What must not come in again."""
     target = plan.target
-    people = [hidden_name(target.value)] if target.kind is ErasedKind.PERSON else []
+    people = [suppression_hash(target.value)] if target.kind is ErasedKind.PERSON else []
     for source in [ALL_SOURCES] if target.mode is ErasureMode.TOMBSTONE else sorted(plan.sources):
         operation = target.operation if source == ALL_SOURCES else f"{target.operation}-{source}"
         await suppress(clients, operation, source, target.mode, plan.posts, people=people, quotes=plan.lines)

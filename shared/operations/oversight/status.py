@@ -13,7 +13,7 @@ from shared.azure.cosmos.session import Session
 from shared.azure.servicebus.administration import QueueCounts, queue_counts
 from shared.azure.servicebus.bus import PEEKED, oldest_time
 from shared.core.errors import ErrorKind, ServiceSilentError
-from shared.core.times import in_one_unit, stored_time
+from shared.core.times import format_duration, stored_time
 from shared.models.queries.operations import OLDEST_ARCHIVE_TIME
 from shared.models.queries.several_containers import count_open, count_refused, finished_count
 from shared.models.records import Audit, Run
@@ -221,7 +221,7 @@ def _counted(number: int, one: str, many: str) -> str:
 
 
 def _span(length: timedelta) -> str:
-    return in_one_unit(length.total_seconds())
+    return format_duration(length.total_seconds())
 
 
 async def read_status(

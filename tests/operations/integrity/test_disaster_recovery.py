@@ -7,7 +7,7 @@ from azure.cosmos import ContainerProxy, CosmosClient
 from azure.storage.blob import BlobServiceClient
 
 from shared.azure.blobs import ARCHIVES_CONTAINER
-from shared.ingestion.uploads import Upload, take_upload
+from shared.ingestion.uploads import Upload, store_upload
 from shared.models.containers import CONTAINERS
 from shared.operations.integrity.run import VerifyOptions, verify
 from shared.operations.sweep import sweep
@@ -36,7 +36,7 @@ async def work_off(place: MailIn) -> None:
 
 
 async def upload(place: MailIn, content: bytes, name: str) -> None:
-    await take_upload(Upload(content, f"{name}.mbox", "list"), place.clients)
+    await store_upload(Upload(content, f"{name}.mbox", "list"), place.clients)
     await work_off(place)
 
 
@@ -78,7 +78,7 @@ async def ingest_files(place: MailIn) -> list[bool]:
         for path in sorted(files.list_blob_names(), key=lambda path: path not in ours):
             if path in ours or path.endswith(f"{LATER}.mbox"):  # other tests store files as well
                 content = files.download_blob(path).readall()
-                sent = await take_upload(Upload(content, path.partition("/")[2], "list"), place.clients)
+                sent = await store_upload(Upload(content, path.partition("/")[2], "list"), place.clients)
                 duplicates.append(sent.duplicate)
     return duplicates
 

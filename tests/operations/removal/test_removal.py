@@ -13,7 +13,7 @@ from shared.core.ids import thread_id
 from shared.ingestion.errors import ArchiveRemovedError, SourceRemovedError
 from shared.ingestion.fetcher import LocalFile
 from shared.ingestion.storing import Incoming, Origin, store_archive
-from shared.ingestion.uploads import Upload, take_upload
+from shared.ingestion.uploads import Upload, store_upload
 from shared.models.containers import read_document
 from shared.models.reports import Summary
 from shared.models.sources import Archive, OperationStatus, Removal, Source
@@ -312,9 +312,9 @@ async def test_an_archive_that_is_being_deleted_is_refused_until_that_is_done(
         assert asked is not None
         upload = Upload(content, "x.mbox", "list")
         with pytest.raises(ArchiveRemovedError, match="is being deleted: upload it again"):
-            await take_upload(upload, place.clients)
+            await store_upload(upload, place.clients)
         await run_removal(asked.id, place.clients)
-        stored = await take_upload(upload, place.clients)
+        stored = await store_upload(upload, place.clients)
         assert (stored.archive.id, stored.duplicate, stored.announced) == (archive, False, True)
         receiver = await place.place.receiver("parsing")
         (event,) = await receiver.receive_messages(max_message_count=5, max_wait_time=10)

@@ -12,7 +12,7 @@ from shared.core.ids import archive_id, file_hash
 from shared.ingestion import storing
 from shared.ingestion.errors import ArchiveRemovedError, SourceRemovedError
 from shared.ingestion.storing import Stored
-from shared.ingestion.uploads import Upload, take_upload
+from shared.ingestion.uploads import Upload, store_upload
 from shared.models.sources import Archive, OperationStatus, Removal
 from shared.operations.removal.requests import request_removal
 from shared.operations.removal.run import RemovalRun, run_removal
@@ -82,7 +82,7 @@ Intruder = Callable[[MailIn, bytes], Awaitable[None]]
 
 
 async def _take(place: MailIn, content: bytes) -> Stored:
-    return await take_upload(Upload(content, "x.mbox", "list"), place.clients)
+    return await store_upload(Upload(content, "x.mbox", "list"), place.clients)
 
 
 async def _deleted(place: MailIn, content: bytes) -> None:

@@ -120,11 +120,11 @@ def _is_quiet(ready: ReadyThread, context: StageContext) -> bool:
 
 
 async def _claim_versions(
-    wanted: Sequence[ReadyThread], claimer: str, context: StageContext
+    threads: Sequence[ReadyThread], claimer: str, context: StageContext
 ) -> list[ReadyThread]:
     """Return the threads that this claimer may request. A re-check claims for the event that scheduled it."""
-    claims = await gather_limited((_claim(ready, claimer, context) for ready in wanted), CLAIMED_AT_ONCE)
-    return [ready for ready, claimed in zip(wanted, claims, strict=True) if claimed]
+    claims = await gather_limited((_claim(ready, claimer, context) for ready in threads), CLAIMED_AT_ONCE)
+    return [ready for ready, claimed in zip(threads, claims, strict=True) if claimed]
 
 
 async def _claim(ready: ReadyThread, claimer: str, context: StageContext) -> bool:

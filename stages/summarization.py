@@ -120,7 +120,7 @@ def _summary_lease(
         patience=longest,
         poll=POLL_SECONDS,
     )
-    return lease.held(for_good=True)
+    return lease.hold(delete_after=True)
 
 
 async def _find_or_make(

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from shared.azure.connections import Clients
-from shared.azure.servicebus.bus import Message, as_it_came
+from shared.azure.servicebus.bus import Message, raw_message
 from shared.azure.telemetry.metrics import trace_properties
 
 COPY = "-copy-"  # follows the original id in the id of a copy
@@ -47,7 +47,7 @@ class Delivery:
     def copy(self, clients: Clients, properties: Mapping[str, Any]) -> Message:
         """Return a copy of the message with these properties. Its id does not grow from copy to copy."""
         original = str(self.message_id).partition(COPY)[0][:LONGEST_ORIGINAL]
-        return as_it_came(
+        return raw_message(
             self.body,
             f"{original}{COPY}{clients.runtime.new_id()[:8]}",
             {**properties, **trace_properties()},

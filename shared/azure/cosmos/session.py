@@ -39,7 +39,7 @@ Some = TypeVar("Some", bound=Storable)
 
 @dataclass(frozen=True, slots=True)
 class RawDocument:
-    """A document in its stored form, for callers to whom a model costs too much time."""
+    """A document in its stored form, for writes that do not need a model."""
 
     container: str
     partition: str

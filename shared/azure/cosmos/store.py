@@ -234,7 +234,7 @@ class Store:
     async def upsert(self, document: Document, session: Session) -> None:
         container = document.container
         async with self._call("upsert", writes=True):
-            # The SDK learns from the first full response to which container a token belongs. Otherwise it
+            # The SDK learns from the first full response which container a token belongs to. Otherwise it
             # mixes the tokens of such containers, and some reads fail permanently.
             stored = await self._container(container).upsert_item(
                 document.to_cosmos(), no_response=container in self._written

@@ -50,7 +50,7 @@ async def queue_counts(
 
 
 def _administration(settings: Settings, identity: Any) -> "ServiceBusAdministrationClient":
-    from azure.servicebus.aio.management import ServiceBusAdministrationClient  # noqa: PLC0415 - likewise
+    from azure.servicebus.aio.management import ServiceBusAdministrationClient  # noqa: PLC0415 - the same
 
     connect: Callable[..., ServiceBusAdministrationClient] = (
         ServiceBusAdministrationClient.from_connection_string

@@ -191,7 +191,7 @@ class StoredReading(_Stored):
             question=rejoined(call.question.quote) if call.question else "",
             ends=call.ends,
             spoken=call.spoken[:_SHOWN_PEOPLE],
-            outstanding=[rejoined(one.quote) for one in call.outstanding[:_SHOWN_OBJECTIONS]],
+            outstanding=[rejoined(objection.quote) for objection in call.outstanding[:_SHOWN_OBJECTIONS]],
         )
 
     def reading(self) -> ThreadReading:

@@ -132,8 +132,8 @@ class Lease:
         if known.owner and known.expires > now:
             return None
         mine = {"owner": self._owner, "expires": now + self._seconds}
-        taken = await self._store.replace(known.model_copy(update=mine), session)
-        return None if taken is Conflict.CONFLICT else taken
+        replaced = await self._store.replace(known.model_copy(update=mine), session)
+        return None if replaced is Conflict.CONFLICT else replaced
 
     async def _ended(self, done: asyncio.Event, *, within: float) -> bool:
         """Return whether the work ended within so many seconds of the runtime's clock."""

@@ -159,7 +159,7 @@ class Index:
             found = Hits(hits)
             counted = await results.get_facets() if options.get("facets") else None
             found.facets = {
-                field: [FacetValue(str(one["value"]), int(one["count"])) for one in values]
+                field: [FacetValue(str(facet["value"]), int(facet["count"])) for facet in values]
                 for field, values in (counted or {}).items()
             }
             found.total = await results.get_count() if options["include_total_count"] else None
@@ -226,8 +226,8 @@ def _raise_for_items(results: Iterable[Any]) -> None:
     if failed:
         waiting = {result.key: _reason(result) for result in failed}
         key, reason = next(iter(waiting.items()))
-        said = f"{len(failed)} items were not stored, among them {key}: {reason}"
-        raise PartialWriteError(said, waiting)
+        text = f"{len(failed)} items were not stored, among them {key}: {reason}"
+        raise PartialWriteError(text, waiting)
 
 
 def _reason(result: Any) -> str:

@@ -27,7 +27,7 @@ Kept = TypeVar("Kept")
 PEEKED = 50  # messages at the head of a queue. The first may be scheduled for later.
 
 
-class KeptOpen:
+class OpenHandlers:
     """Open senders and receivers by name. One coroutine at a time uses each, as the SDK requires."""
 
     def __init__(self, most: int) -> None:
@@ -170,7 +170,7 @@ class Bus:
     def __init__(
         self, client: "ServiceBusClient", topic: str, calls: Calls | None = None, most: int = MOST_CONNECTIONS
     ) -> None:
-        self._client, self._topic, self._kept = client, topic, KeptOpen(most)
+        self._client, self._topic, self._kept = client, topic, OpenHandlers(most)
         self._calls = calls or Calls("servicebus")
         self._ending: set[asyncio.Task[None]] = set()
 

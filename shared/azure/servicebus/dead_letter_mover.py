@@ -65,8 +65,8 @@ class RateLimiter:
 
 
 log = logging.getLogger(__name__)
-Letters = Sequence["ServiceBusReceivedMessage"]
-Act = Callable[[Letters], Awaitable[Mapping[int, str]]]
+DeadLetters = Sequence["ServiceBusReceivedMessage"]
+Act = Callable[[DeadLetters], Awaitable[Mapping[int, str]]]
 """Acts on dead letters. Returns the numbers and errors of the failed ones, which stay dead letters."""
 Note = Callable[[Sequence[int]], Awaitable[None]]
 
@@ -114,7 +114,7 @@ class Mover:
                             max_message_count=most, max_wait_time=WAIT_SECONDS
                         )
                     self.watch.step("received")
-                    self._locked |= {sequence_number(letter): letter for letter in batch}
+                    self._locked |= {sequence_number(message): message for message in batch}
                     if batch:
                         self._waiting_since = None
                         await self._work_off(receiver, batch)
@@ -123,21 +123,23 @@ class Mover:
             finally:
                 await self._release(receiver)
 
-    async def _work_off(self, receiver: "ServiceBusReceiver", batch: Letters) -> None:
-        chosen = [letter for letter in batch if sequence_number(letter) in self.left]
-        await self._complete(receiver, [one for one in chosen if sequence_number(one) in self.acted])
-        waiting = [letter for letter in chosen if sequence_number(letter) not in self.acted]
+    async def _work_off(self, receiver: "ServiceBusReceiver", batch: DeadLetters) -> None:
+        chosen = [message for message in batch if sequence_number(message) in self.left]
+        await self._complete(
+            receiver, [message for message in chosen if sequence_number(message) in self.acted]
+        )
+        waiting = [message for message in chosen if sequence_number(message) not in self.acted]
         while waiting and not self.watch.stopped():
             granted = await self.pace.take(len(waiting))
-            some = [letter for letter in waiting[:granted] if self._lock_holds(letter)]
+            some = [message for message in waiting[:granted] if self._lock_holds(message)]
             waiting = waiting[granted:]  # a message whose lock has expired is delivered again
             if not some:
                 continue
             self.watch.step("taken")
             refused = await self.act(some)
             self.watch.step("acted")
-            done = [letter for letter in some if sequence_number(letter) not in refused]
-            numbers = [sequence_number(letter) for letter in done]
+            done = [message for message in some if sequence_number(message) not in refused]
+            numbers = [sequence_number(message) for message in done]
             await self.note(numbers)
             self.watch.step("noted")
             self.acted.update(numbers)
@@ -145,13 +147,13 @@ class Mover:
             self.left -= set(refused)
             await self._complete(receiver, done)
 
-    async def _complete(self, receiver: "ServiceBusReceiver", letters: Letters) -> None:
-        for letter in letters:
-            number = sequence_number(letter)
+    async def _complete(self, receiver: "ServiceBusReceiver", messages: DeadLetters) -> None:
+        for message in messages:
+            number = sequence_number(message)
             del self._locked[number]
             try:
                 async with self.bus.measured("complete", writes=True):
-                    await receiver.complete_message(letter)
+                    await receiver.complete_message(message)
             except exceptions.MessageLockLostError:
                 # It is delivered again and only completed then.
                 log.info("the lock of dead letter %d was lost before it was completed", number)
@@ -164,10 +166,10 @@ class Mover:
     async def _may_still_come(self) -> bool:
         """Return whether to wait for the missing messages: another receiver may have locked them."""
         remaining, last = set[int](), max(self.left)
-        async for letter in peek_all(self.bus, self.queue, start=min(self.left)):
-            if letter.sequence_number > last:
+        async for message in peek_all(self.bus, self.queue, start=min(self.left)):
+            if message.sequence_number > last:
                 break
-            remaining.add(letter.sequence_number)
+            remaining.add(message.sequence_number)
         self.gone |= self.left - remaining - self.acted
         self.left &= remaining
         if not self.left:
@@ -177,14 +179,14 @@ class Mover:
         self.watch.waiting(len(self.left))
         return now - self._waiting_since < self.patience
 
-    def _lock_holds(self, letter: "ServiceBusReceivedMessage") -> bool:
-        until = letter.locked_until_utc
+    def _lock_holds(self, message: "ServiceBusReceivedMessage") -> bool:
+        until = message.locked_until_utc
         return until is not None and until.replace(tzinfo=UTC) - self.runtime.now() > LOCK_MARGIN
 
     async def _release(self, receiver: "ServiceBusReceiver") -> None:
-        for letter in filter(self._lock_holds, self._locked.values()):
+        for message in filter(self._lock_holds, self._locked.values()):
             try:
-                await receiver.abandon_message(letter)
+                await receiver.abandon_message(message)
             except exceptions.ServiceBusError as error:
                 # The lock expires, and this error must not hide the error that stopped the operation.
                 log.info("a held dead letter is released by the end of its lock: %s", error)
@@ -196,12 +198,12 @@ Resubmission = tuple[int, str | None, MessageCopy]
 
 
 async def send_again(
-    sender: "ServiceBusSender", queue: str, operation: str, letters: Iterable[Resubmission]
+    sender: "ServiceBusSender", queue: str, operation: str, messages: Iterable[Resubmission]
 ) -> dict[int, str]:
     """Send the messages. Return the numbers and errors of the messages that cannot be sent."""
     refused: dict[int, str] = {}
     together: dict[int, AmqpAnnotatedMessage] = {}
-    for number, original, copy in letters:
+    for number, original, copy in messages:
         more = {REQUEUED_BY: operation, **({REQUEUED_FROM: original} if original else {})}
         message = copy.outgoing(resubmitted_id(operation, queue, number, original), more)
         if copy.travels_alone:

@@ -73,8 +73,8 @@ class ReceivedSpans:
                         if answer.status == OK:
                             found += json.loads(await answer.read()).get("spans", [])
                 except (aiohttp.ClientError, TimeoutError):
-                    said = f"the telemetry receiver at {self.address} does not answer"
-                    raise NoSpansError(said) from None
+                    text = f"the telemetry receiver at {self.address} does not answer"
+                    raise NoSpansError(text) from None
         return found
 
 
@@ -115,8 +115,8 @@ class WorkspaceSpans:
             except ModuleNotFoundError as error:
                 raise NoSpansError(f"{error.name} is not installed: pip install .[ops]") from error
             except AzureError as error:
-                said = str(error).partition("\n")[0][:300]
-                raise NoSpansError(f"Application Insights could not be asked: {said}") from error
+                text = str(error).partition("\n")[0][:300]
+                raise NoSpansError(f"Application Insights could not be asked: {text}") from error
 
     async def _client(self, exit_stack: AsyncExitStack) -> "query_aio.LogsQueryClient":
         identity = await exit_stack.enter_async_context(DefaultAzureCredential())

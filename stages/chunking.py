@@ -39,27 +39,23 @@ FACTS = 1  # raise it when `_document` derives other metadata from the same text
 OVERLAP_TOKENS = 24  # about a tenth of a chunk: a sentence cut by a border is complete in one of the chunks
 
 
-async def chunk(event: Event[JSONParsed], context: StageContext) -> StageResult:
+async def chunk_messages(event: Event[JSONParsed], context: StageContext) -> StageResult:
     """Store the chunks of the messages and delete the chunks of their earlier texts."""
-    keys = event.data.message_keys
-    messages = await load_announced_messages(context.clients, keys, event.data.archive_id, context.session)
-    tokens = await model_tokens(context.clients)
+    keys, clients, session = event.data.message_keys, context.clients, context.session
+    messages = await load_announced_messages(clients, keys, event.data.archive_id, session)
+    tokens = await model_tokens(clients)
     settings = _chunk_settings(context, tokens.most)
     embed = await _sentence_embedder(settings, context)
     sets = _chunk_sets(messages, settings, tokens, context)
     chunks = await asyncio.to_thread(
         _chunks_of, messages, sets, tokens.tokenizer, settings, embed, context.now()
     )
-    overtaken = await _store(chunks, messages, sets, context)
+    changed = await _store(chunks, messages, sets, context)
     deleted = set(keys) - {message.id for message in messages}
-    replaced = {
-        message.id
-        for message in messages
-        if message.replaced or message.chunk_set not in (None, sets[message.id])
-    }
-    await delete_stale(context.clients, overtaken | deleted | replaced, context.session)
-    if overtaken:
-        raise MessagesOvertakenError(f"{len(overtaken)} messages changed, among them {min(overtaken)}")
+    replaced = {mail.id for mail in messages if mail.replaced or mail.chunk_set not in (None, sets[mail.id])}
+    await delete_stale(clients, changed | deleted | replaced, session)
+    if changed:
+        raise MessagesOvertakenError(f"{len(changed)} messages changed, among them {min(changed)}")
     if not messages:  # all of them were deleted with their archive
         return StageResult()
     return StageResult(
@@ -197,6 +193,6 @@ def _document_ids(data: JSONParsed) -> list[str]:
     return data.message_keys
 
 
-CHUNKING = Stage(topology.CHUNKING, chunk, _document_ids)
+CHUNKING = Stage(topology.CHUNKING, chunk_messages, _document_ids)
 
 register_stage(blueprint, CHUNKING)

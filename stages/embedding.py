@@ -73,7 +73,7 @@ class Progress:
     errors: list[BaseException] = field(default_factory=list)
 
 
-async def embed(event: Event[ChunksPrepared], context: StageContext) -> StageResult:
+async def embed_chunks(event: Event[ChunksPrepared], context: StageContext) -> StageResult:
     try:
         return await _embed(event.data, context)
     except Exception as error:
@@ -174,9 +174,8 @@ async def _relabel(
         if is_chunk_finished(chunk, model.model) and chunk.status is not ProcessingStatus.FAILED_MAX_RETRIES
         if chunk.status is ProcessingStatus.PENDING or announced.get(chunk.id) != chunk.label_version
     ]
-    await context.clients.index.upsert(
-        [labels_of(chunk.model_dump(include={"id", *LABELS})) for chunk in outdated]
-    )
+    labels = [labels_of(chunk.model_dump(include={"id", *LABELS})) for chunk in outdated]
+    await context.clients.index.upsert(labels)
     await _settle([mark_embedded(chunk, model=model.model) for chunk in outdated], context)
 
 
@@ -282,6 +281,6 @@ def _document_ids(data: ChunksPrepared) -> list[str]:
     return data.chunk_ids
 
 
-EMBEDDING = Stage(topology.EMBEDDING, embed, _document_ids)
+EMBEDDING = Stage(topology.EMBEDDING, embed_chunks, _document_ids)
 
 register_stage(blueprint, EMBEDDING)

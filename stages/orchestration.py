@@ -33,7 +33,7 @@ CLAIMED_AT_ONCE = 8
 THREADS_PER_RECHECK = 500  # about 20 KB, far below the largest event
 
 
-async def orchestrate(event: Event[EmbeddingsGenerated], context: StageContext) -> StageResult:
+async def request_summaries(event: Event[EmbeddingsGenerated], context: StageContext) -> StageResult:
     """Claim the new versions. Request quiet threads and schedule a re-check of threads that still change."""
     threads = await _load_threads(event.data.named_threads(), context)
     quiet, still_changing = list[ReadyThread](), list[ReadyThread]()
@@ -54,9 +54,8 @@ async def recheck(event: Event[SummaryRecheck], context: StageContext) -> StageR
         for thread in await _find_new_versions(threads, context)
         if claimed_versions.get(thread.thread.id) == thread.version or _is_quiet(thread, context)
     ]
-    return _result(
-        threads, await _claim_versions(quiet, data.claimed_by, context), [], data.claimed_by, context
-    )
+    requested = await _claim_versions(quiet, data.claimed_by, context)
+    return _result(threads, requested, [], data.claimed_by, context)
 
 
 def _result(
@@ -120,18 +119,16 @@ def _is_quiet(ready: ReadyThread, context: StageContext) -> bool:
 
 
 async def _claim_versions(
-    wanted: Sequence[ReadyThread], claimer: str, context: StageContext
+    threads: Sequence[ReadyThread], claimer: str, context: StageContext
 ) -> list[ReadyThread]:
     """Return the threads that this claimer may request. A re-check claims for the event that scheduled it."""
-    claims = await gather_limited((_claim(ready, claimer, context) for ready in wanted), CLAIMED_AT_ONCE)
-    return [ready for ready, claimed in zip(wanted, claims, strict=True) if claimed]
+    claims = await gather_limited((_claim(ready, claimer, context) for ready in threads), CLAIMED_AT_ONCE)
+    return [ready for ready, claimed in zip(threads, claims, strict=True) if claimed]
 
 
 async def _claim(ready: ReadyThread, claimer: str, context: StageContext) -> bool:
-    store, thread, now = context.clients.store, ready.thread, context.now()
-    return await claim_version(
-        store, thread, ready.version, claimer=claimer, now=now, session=context.session
-    )
+    store, session, now = context.clients.store, context.session, context.now()
+    return await claim_version(store, ready.thread, ready.version, claimer=claimer, now=now, session=session)
 
 
 def _document_ids(data: EmbeddingsGenerated | SummaryRecheck) -> list[str]:
@@ -139,6 +136,8 @@ def _document_ids(data: EmbeddingsGenerated | SummaryRecheck) -> list[str]:
     return list(data.named_threads())
 
 
-ORCHESTRATION = Stage(topology.ORCHESTRATION, orchestrate, _document_ids, internal={SummaryRecheck: recheck})
+ORCHESTRATION = Stage(
+    topology.ORCHESTRATION, request_summaries, _document_ids, internal={SummaryRecheck: recheck}
+)
 
 register_stage(blueprint, ORCHESTRATION)

@@ -76,7 +76,7 @@ class Parsed:
         self.skipped = [*self.skipped, *skipped][:KEPT_SKIPPED]
 
 
-async def parse(event: Event[ArchiveIngested], context: StageContext) -> StageResult:
+async def parse_archive(event: Event[ArchiveIngested], context: StageContext) -> StageResult:
     """Store and announce the messages of the archive, unless the archive was deleted."""
     started = context.runtime.monotonic()
     store, id_ = context.clients.store, event.data.archive_id
@@ -180,6 +180,6 @@ def _document_ids(data: ArchiveIngested) -> list[str]:
     return [data.archive_id]
 
 
-PARSING = Stage(topology.PARSING, parse, _document_ids, failed_status=ArchiveStatus.FAILED.value)
+PARSING = Stage(topology.PARSING, parse_archive, _document_ids, failed_status=ArchiveStatus.FAILED.value)
 
 register_stage(blueprint, PARSING)

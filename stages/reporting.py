@@ -28,7 +28,7 @@ from stages.registration import register_stage
 blueprint = func.Blueprint()
 
 
-async def publish(event: Event[SummaryComplete], context: StageContext) -> StageResult:
+async def publish_report(event: Event[SummaryComplete], context: StageContext) -> StageResult:
     """Store the report unless another summary is current, and withdraw the report if no summary is."""
     store, session, now, settings = (
         context.clients.store,
@@ -69,6 +69,6 @@ def _document_ids(data: SummaryComplete) -> list[str]:
     return [data.thread_id] if data.summary_type == SummaryType.THREAD else []
 
 
-REPORTING = Stage(topology.REPORTING, publish, _document_ids)
+REPORTING = Stage(topology.REPORTING, publish_report, _document_ids)
 
 register_stage(blueprint, REPORTING)

@@ -50,7 +50,7 @@ class _OutdatedRequestError(Exception):
     """The thread has changed since the request. The change, or else the sweep, requests the newer version."""
 
 
-async def summarize(event: Event[SummarizationRequested], context: StageContext) -> StageResult:
+async def summarize_threads(event: Event[SummarizationRequested], context: StageContext) -> StageResult:
     """Make and announce the summary of each thread. A changed vote thread is read again afterwards."""
     data = event.data
     check_backend(data, context.clients.settings)
@@ -120,7 +120,7 @@ def _summary_lease(
         patience=longest,
         poll=POLL_SECONDS,
     )
-    return lease.held(for_good=True)
+    return lease.hold(delete_after=True)
 
 
 async def _find_or_make(
@@ -243,6 +243,6 @@ def _document_ids(data: SummarizationRequested) -> list[str]:
     return data.thread_ids
 
 
-SUMMARIZATION = Stage(topology.SUMMARIZATION, summarize, _document_ids)
+SUMMARIZATION = Stage(topology.SUMMARIZATION, summarize_threads, _document_ids)
 
 register_stage(blueprint, SUMMARIZATION)

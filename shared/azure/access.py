@@ -1,7 +1,7 @@
-"""Which sources a reader may read: the one place that decides it.
+"""Access control of readers by source. No other module decides it.
 
-A handler reads through `clients_of`. The store and the index that it gives leave out what the reader may not
-read, so that a closed source looks like a source that does not exist.
+A handler reads through `clients_of`, whose store and index filter out what the reader must not read. So a
+closed source looks like a source that does not exist.
 """
 
 import copy
@@ -33,16 +33,16 @@ from shared.settings.app import Settings
 
 Model = TypeVar("Model", bound=Document)
 OPERATOR = "operator"
-EVERYONE = "*"  # among a source's readers: every reader who is signed in
+EVERYONE = "*"  # in a source's readers: every reader who is signed in
 ACCESS_DAYS = 180
-"""How long a feed's address and a digest by e-mail read by the roles and groups that their account had."""
+"""How long a feed's address and an e-mail digest keep the roles and groups of their account."""
 READERS_KNOWN_SECONDS = 30.0
-"""How long another instance may still read a source by the groups that it had before."""
+"""How long another instance may still use the former groups of a source."""
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks. Without a value: anybody at a public site."""
+    """The reader of a request. The default is any reader of a public site."""
 
     name: str = ""
     roles: frozenset[str] = frozenset()
@@ -54,7 +54,7 @@ class Caller:
     def of_account(
         cls, settings: Settings, name: str, roles: Iterable[str], groups: Iterable[str]
     ) -> "Caller":
-        """Operators read all sources and see whole addresses."""
+        """Return the caller of an account. Operators read all sources and see whole addresses."""
         known = frozenset(roles)
         is_operator = OPERATOR in known
         whole = is_operator or settings.SHOW_ADDRESSES
@@ -70,16 +70,13 @@ def current_caller() -> Caller:
 
 
 def set_caller(caller: Caller) -> None:
-    """Of the request that this task answers."""
+    """Set the caller of the request that this task answers."""
     _current.set(caller)
-
-
-# sources
 
 
 @dataclass(frozen=True)
 class _SourceReaders:
-    """The groups of every source that names some, and in a public site with a closed source all names."""
+    """The groups of each restricted source and, for a public site with a closed source, all source names."""
 
     groups: Mapping[str, frozenset[str]]
     names: frozenset[str] = frozenset()
@@ -89,10 +86,10 @@ _known: WeakKeyDictionary[Store, tuple[float, _SourceReaders]] = WeakKeyDictiona
 
 
 async def readable_sources(clients: Clients, caller: Caller) -> frozenset[str] | None:
-    """The sources that the reader may read; None where that is all of them.
+    """Return the sources that the reader may read, or None for all sources.
 
-    With AUTH_MODE `entra`, a source that names no group is read by operators alone. A public site has no
-    groups: a source that names some was closed before, and stays so.
+    With AUTH_MODE `entra`, only operators read a source without groups. A public site has no groups, so a
+    source with groups was closed before and stays closed.
     """
     if caller.reads_all:
         return None
@@ -100,7 +97,7 @@ async def readable_sources(clients: Clients, caller: Caller) -> frozenset[str] |
     until, found = _known.get(clients.store, (0.0, None))
     if found is None or time.monotonic() > until:
         found = await _source_readers(clients, public=public)
-        # A public site refuses to close a source: what was open when this process began stays open.
+        # A public site refuses to close a source, so a source that was open at the start stays open.
         kept = float("inf") if public and not found.names else READERS_KNOWN_SECONDS
         _known[clients.store] = (time.monotonic() + kept, found)
     if not public:
@@ -121,12 +118,12 @@ async def _source_readers(clients: Clients, *, public: bool) -> _SourceReaders:
 
 
 def forget_readers(clients: Clients) -> None:
-    """After a source's readers were changed by this process."""
+    """Clear the cache after this process changed the readers of a source."""
     _known.pop(clients.store, None)
 
 
 async def clients_of(clients: Clients, caller: Caller) -> Clients:
-    """The same connections, through which the reader finds only what they may read."""
+    """Return the same connections with a store and an index that are limited to the reader's sources."""
     allowed = await readable_sources(clients, caller)
     if allowed is None:
         return clients
@@ -137,7 +134,7 @@ async def clients_of(clients: Clients, caller: Caller) -> Clients:
 
 
 class ReaderStore(Store):
-    """A store without the sources that the reader may not read. A query that it does not know fails."""
+    """A store that is limited to the reader's sources. A query whose rows have no known source fails."""
 
     def __init__(self, whole: Store, allowed: frozenset[str]) -> None:
         vars(self).update(vars(whole))
@@ -175,13 +172,13 @@ class ReaderStore(Store):
     ) -> list[Any]:
         sources = await self._sources_of_rows(query, rows, parameters)
         if sources is None:
-            raise PermissionError(f"{query.name} is no query for readers: see shared/azure/access.py")
+            raise PermissionError(f"{query.name} is not a query for readers: see shared/azure/access.py")
         return [row for row, source in zip(rows, sources, strict=True) if source in self._allowed]
 
     async def _sources_of_rows(  # noqa: PLR0911 - a case each
         self, query: NamedQuery, rows: list[Any], parameters: Mapping[str, Any]
     ) -> Sequence[object] | None:
-        """The source of each row; None where a row does not tell it."""
+        """Return the source of each row, or None if a row has no known source."""
         if query.name == SOURCE_NAMES.name:
             return rows
         if query.name == TIMELINE_OF_SOURCE.name:
@@ -209,7 +206,7 @@ class ReaderStore(Store):
         ]
 
     async def _sources_of(self, documents: Sequence[Document]) -> dict[str, str | None]:
-        """The source of each document; None where it has several, or none."""
+        """Return the source of each document, or None for a document with several sources or none."""
         found: dict[str, str | None] = {}
         threads: dict[str, str] = {}
         messages: dict[str, str] = {}
@@ -239,7 +236,7 @@ class ReaderStore(Store):
 
 
 def _without_other_sources(document: Model, allowed: frozenset[str]) -> Model:
-    """A document of an open source names others that have the same mail."""
+    """Remove the names of other sources with the same mail from the document."""
     if isinstance(document, Message | Thread):
         document.sources = [name for name in document.sources if name in allowed]
     if isinstance(document, Message):
@@ -248,7 +245,7 @@ def _without_other_sources(document: Model, allowed: frozenset[str]) -> Model:
 
 
 class ReaderIndex(Index):
-    """An index that finds passages of the sources that the reader may read."""
+    """An index that is limited to the reader's sources."""
 
     def __init__(self, whole: Index, allowed: frozenset[str]) -> None:
         vars(self).update(vars(whole))

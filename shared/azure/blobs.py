@@ -1,4 +1,4 @@
-"""Blob storage, thin over the SDK: raw archives in, streams out."""
+"""Blob storage: upload, stream and sign raw archives."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from contextlib import suppress
@@ -25,16 +25,16 @@ else:
     storage = lazy("azure.storage.blob")
 
 ARCHIVES_CONTAINER = "archives"
-DEAD_LETTERS_CONTAINER = "dead-letters"  # what operators purged, and how far their operations have come
+DEAD_LETTERS_CONTAINER = "dead-letters"  # purged dead letters, and the progress of operations
 NOT_SATISFIABLE = 416
-CLOCK_SKEW = timedelta(minutes=5)  # an address is valid from so long ago: clocks differ
+CLOCK_SKEW = timedelta(minutes=5)  # an upload address is valid this long before now, because clocks differ
 BLOCK_DIGITS = 8
 
 Progress = Callable[[int, int | None], Awaitable[None]]
 
 
 def _progress(renew: Callable[[], None]) -> Progress:
-    """A large blob may take as long as it needs, while it moves."""
+    """Return a callback that renews the deadline, so that a large blob is limited only while it stalls."""
 
     async def moved(_so_far: int, _total: int | None) -> None:
         renew()
@@ -73,13 +73,13 @@ class Blobs:
             await blob.upload_blob(content, overwrite=True, progress_hook=_progress(renew), **options)
 
     async def append(self, container: str, path: str, content: bytes) -> None:
-        """Add to the end of an append blob, all of it or nothing; after a lost answer perhaps twice."""
+        """Append to a blob, completely or not at all. After a lost response, it may be appended twice."""
         async with self._calls.measured("append", writes=True):
             blob = self._blob(container, path)
             try:
                 await blob.append_block(content)
             except ResourceNotFoundError:
-                # If-None-Match: another that makes it at the same time must not be written over.
+                # If-None-Match, so that a blob that is created at the same time is not overwritten.
                 with suppress(ResourceExistsError, ResourceModifiedError):
                     await blob.create_append_blob(match_condition=MatchConditions.IfMissing)
                 await blob.append_block(content)
@@ -89,13 +89,13 @@ class Blobs:
             await self._blob(container, path).stage_block(_block_id(number), content)
 
     async def staged_parts(self, container: str, path: str) -> dict[int, int]:
-        """The sizes of the parts that are kept and not put together yet, by number."""
+        """Return the sizes of the parts that are uploaded but not joined yet, by number."""
         async with self._calls.measured("staged_parts"):
             try:
                 _, staged = await self._blob(container, path).get_block_list("uncommitted")
             except ResourceNotFoundError:
                 return {}
-        # Who has an address to write to can give a block any name.
+        # A client with an upload address can give a block any name.
         ours = [block for block in staged if len(block.id) == BLOCK_DIGITS and block.id.isdecimal()]
         return {int(block.id): block.size for block in ours}
 
@@ -110,7 +110,7 @@ class Blobs:
         return f"{parts.scheme}://{parts.netloc}"
 
     async def upload_address(self, container: str, path: str, *, since: datetime, until: datetime) -> str:
-        """Who has it may write this one blob for a while: a shared access signature by the app's identity."""
+        """Return a URL with a shared access signature that allows writing this blob for a while."""
         blob, start = self._blob(container, path), since - CLOCK_SKEW
         key = getattr(self._client.credential, "account_key", None)
         delegated = None
@@ -131,7 +131,7 @@ class Blobs:
         return f"{blob.url}?{signature}"
 
     async def allow_uploads_from(self, origin: str) -> None:
-        """Let pages of this origin write to addresses that they were given; in Azure the deployment does."""
+        """Allow uploads from pages of this origin. In Azure the deployment configures this."""
         headers = ["content-type", "x-ms-*"]
         rule = storage.CorsRule([origin], ["PUT"], allowed_headers=headers, max_age_in_seconds=3600)
         async with self._calls.measured("allow_uploads", writes=True):
@@ -195,7 +195,7 @@ class Blobs:
                 return None
 
     async def size(self, container: str, path: str) -> int | None:
-        """Return None where there is no such blob."""
+        """Return the size, or None if the blob does not exist."""
         async with self._calls.measured("size"):
             try:
                 return (await self._blob(container, path).get_blob_properties()).size
@@ -203,7 +203,7 @@ class Blobs:
                 return None
 
     async def upload_if(self, container: str, path: str, content: bytes, etag: str | None) -> bool:
-        """In place of this version, or of nothing where it is None; whether it was that."""
+        """Replace this version, or create the blob without an ETag. Return whether the version matched."""
         condition: dict[str, Any] = {"overwrite": False}
         if etag:
             condition = {"etag": etag, "match_condition": MatchConditions.IfNotModified, "overwrite": True}
@@ -216,7 +216,7 @@ class Blobs:
         return True
 
     async def delete_if(self, container: str, path: str, etag: str) -> bool:
-        """Delete this version; whether it was that. One that is gone already is deleted."""
+        """Delete this version. Return whether it matched. A missing blob counts as deleted."""
         async with self._calls.measured("delete", writes=True):
             try:
                 same = MatchConditions.IfNotModified

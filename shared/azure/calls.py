@@ -1,4 +1,4 @@
-"""Calls to services: each has a deadline, and is measured."""
+"""Calls to services, each with a deadline and metrics."""
 
 import asyncio
 import logging
@@ -14,12 +14,12 @@ from shared.core.errors import ServiceSilentError, add_details
 TICKS = 4
 
 
-REQUEST_SECONDS = 2.0  # the deadline of a request's read; all others follow from it
-WRITE_TIMES = 1.5  # longer: a write is not repeated as easily
+REQUEST_SECONDS = 2.0  # the deadline of a read in a request. All other deadlines are multiples.
+WRITE_TIMES = 1.5  # longer, because a write is harder to repeat
 STAGE_TIMES = 15  # no person waits for a stage
-SLOW_SHARE = 0.5  # of its deadline: a call that takes longer is logged and counted
+SLOW_SHARE = 0.5  # a call that takes a larger share of its deadline is logged and counted
 
-# The services that did not answer a request: they are not asked again.
+# The services that did not answer the current request. They are not called again.
 _silent: ContextVar[set[str] | None] = ContextVar("silent", default=None)
 
 
@@ -29,7 +29,7 @@ def is_request() -> bool:
 
 @contextmanager
 def as_request() -> Iterator[None]:
-    """Calls inside are those of a request: a page, the API, or a command that shows something."""
+    """Give calls inside the deadlines of a request: a page, the API, or a command with output."""
     token = _silent.set(set())
     try:
         yield
@@ -39,7 +39,7 @@ def as_request() -> Iterator[None]:
 
 @contextmanager
 def as_in_stage() -> Iterator[None]:
-    """Calls inside have the deadlines of a stage, though somebody waits: a chat model takes its time."""
+    """Give calls inside the deadlines of a stage although a user waits, because a chat model is slow."""
     token = _silent.set(None)
     try:
         yield
@@ -74,7 +74,7 @@ class Calls:
     def measured(
         self, operation: str, *, writes: bool = False, stage_seconds: float | None = None
     ) -> "MeasuredCall":
-        """The call inside, with the deadline of its kind, or `stage_seconds` where it is a stage's."""
+        """Measure the call inside. Its deadline depends on its kind. `stage_seconds` is for a stage."""
         if is_request():
             seconds = self._request_seconds * (WRITE_TIMES if writes else 1)
         else:
@@ -111,7 +111,7 @@ class Calls:
 
 
 class MeasuredCall:
-    """One call, as a context. The deadline is counted in ticks: a pause of our own process counts as one."""
+    """The context of a call. Its deadline is counted in ticks, so a pause of the process costs one tick."""
 
     __slots__ = ("_allowed", "_calls", "_operation", "_started", "_timeout", "_timer")
 

@@ -1,4 +1,4 @@
-"""Sorts what the SDKs raise: a race (a document that cannot be read yet), transient, or permanent."""
+"""Classify errors of the SDKs: race (a document cannot be read yet), transient, or permanent."""
 
 import errno
 import re
@@ -28,14 +28,14 @@ else:
     cosmos = lazy("azure.cosmos.exceptions")
     bus = lazy("azure.servicebus.exceptions")
 
-MAX_RETRY_AFTER_SECONDS = 3600.0  # a hostile or broken server cannot park the work for longer
-# The most precise one first. Azure sends the first two beside the standard header.
+MAX_RETRY_AFTER_SECONDS = 3600.0  # a hostile or broken server cannot delay the work for longer
+# In order of precision. Azure sends the first two in addition to the standard header.
 _HEADERS = (("x-ms-retry-after-ms", 0.001), ("retry-after-ms", 0.001), ("retry-after", 1.0))
 _NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{0,12})?")
 
 
 def retry_after_seconds(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
-    """The wait in seconds, at most an hour. An HTTP date is understood where `now` is given."""
+    """Return the wait in seconds, at most an hour. `now` is needed to parse an HTTP date."""
     values = {name.lower(): str(value).strip() for name, value in headers.items()}
     for name, factor in _HEADERS:
         value = values.get(name, "")
@@ -56,17 +56,17 @@ def _seconds_until(date: str, now: datetime | None) -> float | None:
     return (aware - now).total_seconds()
 
 
-# What a service that does not work gives: what every Azure SDK raises, and a missed deadline.
+# The errors of a service that does not work: the base class of the Azure SDKs, and a missed deadline.
 SDK_ERRORS = (AzureError, ServiceSilentError)
 
-# 401 and 403: a role assignment takes minutes to reach a service. 409 and 412: another try reads again.
+# 401 and 403: a role assignment takes minutes to reach a service. 409 and 412: a retry reads again.
 _TRANSIENT_STATUS = frozenset({401, 403, 408, 409, 410, 412, 429, 449})
-_CONFLICTS = frozenset({409, 410, 412, 449})  # with other writers: the service works
+_CONFLICTS = frozenset({409, 410, 412, 449})  # conflicts with other writers, while the service works
 _SERVER_ERRORS = range(500, 600)
 _NOT_IMPLEMENTED = frozenset({501, 505})
 _NOT_FOUND = 404
 _READ_SESSION_NOT_AVAILABLE = 1002
-# Somebody has to make room, and will: what was being done is not to blame.
+# A lack of resources that an operator has to fix. The work itself is not the cause.
 _NO_ROOM = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.EIO}
 )
@@ -75,7 +75,7 @@ _TRANSIENT_TYPES = (TransientError, MemoryError, ClientAuthenticationError, Conn
 
 def classify(error: BaseException) -> ClassifiedError:
     kind = _kind(error)
-    # Other libraries quote what they were given, and that may be mail.
+    # Errors of other libraries may quote their input, which may be mail.
     ours = type(error).__module__.partition(".")[0] in _OURS
     return ClassifiedError(
         kind,
@@ -105,15 +105,15 @@ def _is_transient(error: BaseException) -> bool:
         return False
     if isinstance(error, bus.ServiceBusError):
         transient = (bus.MessageLockLostError, bus.ServiceBusQuotaExceededError)
-        # A bare one is the SDK's word for a link or connection that broke in a way it does not know.
+        # The SDK raises the base class for a link or connection that broke for an unknown reason.
         is_bare = type(error) is bus.ServiceBusError
         return is_bare or isinstance(error, transient) or bool(getattr(error, "_retryable", False))
-    # What is left of the SDKs' errors has no status: the answer broke off or never came.
+    # Other SDK errors have no status: the response was incomplete or missing.
     return isinstance(error, AzureError)
 
 
 def _is_outage(error: BaseException) -> bool:
-    """Whether the dependency explains a transient failure: it is silent, refuses or throttles."""
+    """Return whether the dependency causes a transient failure: it is silent, refuses or throttles."""
     if isinstance(error, HttpResponseError):
         return error.status_code not in _CONFLICTS
     if isinstance(error, PipelineError):
@@ -123,7 +123,7 @@ def _is_outage(error: BaseException) -> bool:
 
 def _session_not_available(error: BaseException) -> bool:
     if isinstance(error, KeyError) and error.__context__ is not None:
-        # Before the SDK raises this one it forgets its own token, and fails where that is gone already.
+        # The SDK deletes its own token before it raises this error, and fails if the token is gone.
         return _session_not_available(error.__context__)
     return (
         isinstance(error, cosmos.CosmosHttpResponseError)
@@ -144,6 +144,6 @@ _OURS = frozenset({"localcloud", "ops", "shared", "stages", "web"})
 
 
 def _message(error: BaseException) -> str:
-    """The error's own words on one line, cut to what a document and an event can carry."""
+    """Return the error's text on one line, cut to what fits a document and an event."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= _MESSAGE_LENGTH else text[: _MESSAGE_LENGTH - 1] + "…"

@@ -1,4 +1,4 @@
-"""The app's connections: one of each per process, by key locally and by managed identity in Azure."""
+"""The connections of a process: with keys locally, and with a managed identity in Azure."""
 
 import asyncio
 import urllib.request
@@ -46,14 +46,14 @@ else:
 Closed = TypeVar("Closed", bound=Closable)
 TOPIC = "events"  # as infra/servicebus/Config.json and the Bicep name it
 TOO_MANY_REQUESTS = 429
-# A blip is the SDK's to retry; what lasts longer is the runner's, which counts and reports it.
+# The SDK retries short failures. The runner retries longer failures, because it counts and reports them.
 QUICK_RETRIES = 2
 QUICKLY: dict[str, Any] = {"retry_total": QUICK_RETRIES, "retry_backoff_factor": 0.2}
-BLOCK_BYTES = 1024 * 1024  # larger bodies would block the event loop while they are written
+BLOCK_BYTES = 1024 * 1024  # a larger body would block the event loop during its write
 
 
 class _FirstUse:
-    """Has the Cosmos DB client ask its service what it needs to know, on first use and not at the start."""
+    """Initialize the Cosmos DB client on first use, not at the start."""
 
     def __init__(self, client: "cosmos_aio.CosmosClient") -> None:
         self._client = client
@@ -64,7 +64,7 @@ class _FirstUse:
         if entering is None or (entering.done() and (entering.cancelled() or entering.exception())):
             entering = self._entering = asyncio.create_task(self._client.__aenter__())
         if not entering.done() or entering.exception():
-            await asyncio.shield(entering)  # one caller's deadline does not end it for the others
+            await asyncio.shield(entering)  # the deadline of one caller does not cancel it for other callers
 
     async def close(self) -> None:
         if self._entering is not None:
@@ -73,11 +73,13 @@ class _FirstUse:
 
 
 class LayoutError(Exception):
-    """The database was laid out by another version."""
+    """Another version created the containers with other partition keys."""
 
 
 @dataclass(eq=False)
 class Clients:
+    """The clients of all services, with the settings and the runtime."""
+
     settings: Settings
     store: Store
     bus: Bus
@@ -86,7 +88,7 @@ class Clients:
     _cosmos: "cosmos_aio.CosmosClient"
     _exit: AsyncExitStack
     runtime: Runtime = field(default_factory=Runtime)
-    resources: StartedOnce = field(default_factory=StartedOnce)  # what rooms above start on first use
+    resources: StartedOnce = field(default_factory=StartedOnce)  # started by higher packages on first use
     connected_at: datetime = field(init=False)
 
     def __post_init__(self) -> None:
@@ -101,7 +103,7 @@ class Clients:
                 opened.push_async_callback(client.close)
                 return client
 
-            # One credential for all: it keeps the tokens, and starts nothing where keys are used.
+            # One credential for all services. It caches the tokens, and does nothing if keys are used.
             client_id = settings.AZURE_CLIENT_ID
             identity = opening(identity_aio.DefaultAzureCredential(managed_identity_client_id=client_id))
             cosmos = opening(_cosmos(settings, identity))
@@ -118,7 +120,7 @@ class Clients:
         return Calls(dependency, request_seconds=self.settings.REQUEST_SECONDS)
 
     async def ensure_containers(self) -> None:
-        """Create the database and its containers where they are missing; in Azure the deployment does."""
+        """Create the database and its missing containers. In Azure the deployment creates them."""
         await self._cosmos.__aenter__()
         database = await self._cosmos.create_database_if_not_exists(self.settings.COSMOS_DATABASE)
         existing = {container["id"]: container async for container in database.list_containers()}
@@ -139,14 +141,14 @@ class Clients:
 
 
 def _check_layout(spec: ContainerSpec, existing: Mapping[str, Any]) -> None:
-    """A container's partition key cannot be changed after it was created."""
+    """Raise LayoutError if the partition key differs, because it cannot be changed."""
     (found,) = existing["partitionKey"]["paths"]
     if found != spec.partition_path:
         raise LayoutError(
-            f"the container {spec.name} is partitioned by {found}, and this version needs"
-            f" {spec.partition_path}: it was made by an earlier one."
+            f"the container {spec.name} is partitioned by {found}, but this version needs"
+            f" {spec.partition_path}. An earlier version created it."
             " Locally, start with an empty folder (make run ARGS=--fresh)."
-            " In Azure, give COSMOS_DATABASE another name, deploy, and take the archives in again."
+            " In Azure, set COSMOS_DATABASE to another name, deploy, and upload the archives again."
         )
 
 
@@ -165,13 +167,13 @@ def _cosmos(settings: Settings, identity: "Identity") -> "cosmos_aio.CosmosClien
         settings.COSMOS_ENDPOINT,
         credential=identity if key is None else key.get_secret_value(),
         raw_response_hook=observe,
-        # aiohttp asks the environment for a proxy on every request, in a thread: a third of a call's cost.
+        # aiohttp reads the proxy settings on every request, in a thread: a third of the cost of a call.
         transport=transport.AioHttpTransport(use_env_settings=bool(urllib.request.getproxies())),
     )
 
 
 def _service_bus(settings: Settings, identity: "Identity") -> "servicebus_aio.ServiceBusClient":
-    # The SDK's own bound on a try is for what is done with its senders and receivers past our Calls.
+    # The SDK's own limit applies to calls of its senders and receivers that do not use our Calls.
     options = {**QUICKLY, "try_timeout": STAGE_TIMES * settings.REQUEST_SECONDS}
     make, connection = servicebus_aio.ServiceBusClient, settings.SERVICEBUS_CONNECTION
     if connection is not None:
@@ -209,7 +211,7 @@ def _blob_service(settings: Settings, identity: "Identity") -> "blob_aio.BlobSer
 
 
 def _import_sdks() -> None:
-    """Beside the event loop, which has others to serve meanwhile."""
+    """Import the SDKs. It runs in a thread, because it would block the event loop."""
     for module in (cosmos_aio, identity_aio, search_aio, search_admin, servicebus_aio, blob_aio):
         import_module(module.__name__)
     tune_garbage_collector()
@@ -225,5 +227,5 @@ _connected = StartedOnce()
 
 
 async def clients() -> Clients:
-    """The connections of this process, made on first use: the composition root of every trigger."""
+    """Return the connections of this process, created on first use. Every trigger starts here."""
     return await _connected.get(asyncio.get_running_loop(), _connect)

@@ -1,4 +1,4 @@
-"""The client of OpenAI's API, for chat and embeddings: Azure OpenAI, or a compatible endpoint."""
+"""The client of the OpenAI API for chat and embeddings: Azure OpenAI, or a compatible endpoint."""
 
 import asyncio
 import base64
@@ -35,27 +35,27 @@ else:
 
 
 class ChatRefusedError(PermanentError):
-    """The endpoint refuses this request, and would refuse it again."""
+    """The endpoint refuses this request permanently."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompletionOptions:
-    """How a chat model is asked. Endpoints differ in the last four."""
+    """The options of a chat request. Endpoints differ in the last four."""
 
     model: str
     answer_tokens: int = 1000
     timeout_seconds: float = 120.0
     answer_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     answer_format: Literal["schema", "object", "off"] = "schema"
-    """JSON that follows `answer_schema`, any JSON object, or whatever the model writes."""
+    """JSON that follows `answer_schema`, any JSON object, or free text."""
     answer_schema: dict[str, Any] | None = None
     temperature: float | None = 0.0
-    """None where the model takes no other than its own."""
+    """None for a model that accepts only its default."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A chat model's answer. The counts are 0 where the endpoint does not tell them."""
+    """A chat model's answer. The counts are 0 if the endpoint does not return them."""
 
     text: str = ""
     prompt_tokens: int = 0
@@ -67,8 +67,8 @@ MAX_ANSWER_BYTES = 1024 * 1024
 DEFAULT_SECONDS = 120.0
 HANGING_UP = 5.0
 MOST_CALLS = 4
-"""Calls to one chat endpoint at a time, of one worker: a local model answers one after another."""
-# A role assignment takes minutes to reach the service; see shared/azure/classify.py.
+"""Concurrent calls of one worker to one chat endpoint. A local model answers one call after another."""
+# A role assignment takes minutes to reach the service. See shared/azure/classify.py.
 _TRANSIENT = frozenset({401, 403, 408, 409, 425, 429})
 _SERVER_ERROR = 500
 _NOT_FOUND = 404
@@ -87,7 +87,7 @@ class Endpoint:
     api_key: str | None = None
     api_version: str = "2024-10-21"
     timeout_seconds: float = DEFAULT_SECONDS
-    identity_client_id: str | None = None  # Azure without a key: which managed identity
+    identity_client_id: str | None = None  # the managed identity for Azure without a key
 
 
 @dataclass(frozen=True)
@@ -106,10 +106,10 @@ class OpenAIClient:
         if not endpoint.url.startswith(("https://", "http://")):
             raise InvalidEndpointError(f"the endpoint {endpoint.url!r} has to start with https:// or http://")
         self._runtime = runtime or Runtime()
-        self._patience = endpoint.timeout_seconds + HANGING_UP  # the SDK's own time-out says more
-        self._learned: dict[str, Any] = {}  # options that the endpoint wants otherwise than asked for
+        self._patience = endpoint.timeout_seconds + HANGING_UP  # the SDK's own timeout has a better message
+        self._learned: dict[str, Any] = {}  # options that the endpoint requires to differ from the request
         self._slots = asyncio.Semaphore(MOST_CALLS)
-        self._quiet_until: datetime | None = None  # as the endpoint asked by Retry-After
+        self._quiet_until: datetime | None = None  # from Retry-After
         self._embedding_calls, self._chat_calls = Calls("embedding"), Calls("chat")
         self._identity: identity_aio.DefaultAzureCredential | None = None
         self._sdk = self._connected(endpoint)
@@ -117,7 +117,7 @@ class OpenAIClient:
     def _connected(self, endpoint: Endpoint) -> "openai.AsyncOpenAI":
         options: dict[str, Any] = {"max_retries": 0, "timeout": endpoint.timeout_seconds}
         if not endpoint.is_azure:
-            # Ollama and llama.cpp want no key, the SDK wants one.
+            # Ollama and llama.cpp need no key, but the SDK requires one.
             return openai.AsyncOpenAI(base_url=endpoint.url, api_key=endpoint.api_key or "none", **options)
         if endpoint.api_key:
             options["api_key"] = endpoint.api_key
@@ -138,7 +138,7 @@ class OpenAIClient:
     async def embed(
         self, texts: Sequence[str], *, model: str, dimensions: int | None
     ) -> list[NDArray[np.float32]]:
-        """One vector a text, in their order. Raises UnencodableTextError where the texts are refused."""
+        """Return one vector for each text, in order. Raise UnencodableTextError if the texts are refused."""
         options: dict[str, Any] = {} if dimensions is None else {"dimensions": dimensions}
         try:
             async with self._embedding_calls.measured("encode", writes=True, stage_seconds=self._patience):
@@ -147,12 +147,12 @@ class OpenAIClient:
                 )
         except openai.OpenAIError as error:
             raise self._translated(error, EMBEDDING, self._embedding_calls) from error
-        except ValueError as error:  # the SDK lets what is no JSON through as it is
+        except ValueError as error:  # the SDK passes invalid JSON on
             raise TransientError(f"the embedding service gave no valid answer: {error}") from error
         return _vectors(answer.data, len(texts))
 
     async def complete(self, system: str, user: str, options: CompletionOptions) -> Completion:
-        """Ask as the endpoint wants to be asked: an option that it refuses is changed, later calls too."""
+        """Send the request. An option that the endpoint refuses is changed for this and all later calls."""
         await self._wait_for_slot(options.timeout_seconds)
         try:
             self._keep_quiet()
@@ -178,7 +178,7 @@ class OpenAIClient:
             ) from None
 
     def _keep_quiet(self) -> None:
-        """Ask nothing while the endpoint wants no calls: what it told one call holds for all of them."""
+        """Raise while the endpoint's Retry-After, which holds for all calls, has not expired."""
         now = self._runtime.now()
         if self._quiet_until is not None and now < self._quiet_until:
             waiting = DependencyError(
@@ -227,7 +227,7 @@ def _vectors(data: Sequence[Any], expected: int) -> list[NDArray[np.float32]]:
 
 
 def _floats(embedding: Any) -> NDArray[np.float32]:
-    """As base64 or as a list: compatible servers do not all know both."""
+    """Decode a vector from base64 or a list, because compatible servers support either."""
     if not isinstance(embedding, str):
         return np.asarray(embedding, np.float32)
     try:
@@ -237,7 +237,7 @@ def _floats(embedding: Any) -> NDArray[np.float32]:
 
 
 def _changed_option(options: CompletionOptions, refusal: str) -> dict[str, Any]:
-    """What to ask for instead, by the words of the refusal; empty where they name no such option."""
+    """Return the changed option according to the refusal's text, or nothing if it names no option."""
     if "max_completion_tokens" in refusal and options.answer_limit == "max_tokens":
         return {"answer_limit": "max_completion_tokens"}  # OpenAI's newer models
     if "temperature" in refusal and options.temperature is not None:
@@ -260,7 +260,7 @@ def _body_options(options: CompletionOptions) -> dict[str, Any]:
 
 
 async def _bounded(pieces: AsyncIterator[bytes]) -> bytes:
-    """The body, up to a bound: an endpoint may send for ever."""
+    """Return the body up to a limit, because a response may be endless."""
     received = bytearray()
     async for piece in pieces:
         received += piece
@@ -270,7 +270,7 @@ async def _bounded(pieces: AsyncIterator[bytes]) -> bytes:
 
 
 def _completion(body: bytes) -> Completion:
-    """The answer's text and price. What is no completion has no text, and is treated as an empty answer."""
+    """Return the answer's text and token counts. An invalid completion counts as an empty answer."""
     try:
         answer = json.loads(body)
     except (ValueError, RecursionError):

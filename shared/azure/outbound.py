@@ -1,6 +1,6 @@
-"""Where a source may lead: public addresses, and what SOURCE_ALLOWED_HOSTS allows.
+"""Allowed addresses of outgoing connections: public addresses, and those in SOURCE_ALLOWED_HOSTS.
 
-The connection goes to an address that was checked: a name that resolves to another one later gains nothing.
+A connection uses the address that was checked, so a name that later resolves to another address is harmless.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 _REFUSED = (
-    ip_network("168.63.129.16/32"),  # Azure's own host services answer here, at an address that looks public
-    ip_network("192.0.0.0/24"),  # of protocols, with two addresses that Python takes for public
-    ip_network("192.88.99.0/24"),  # relays of 6to4, which are no more
-    ip_network("fec0::/10"),  # site-local, as of before fc00::/7
-    ip_network("3fff::/20"),  # of documentation
+    ip_network("168.63.129.16/32"),  # host services of Azure, at an address that looks public
+    ip_network("192.0.0.0/24"),  # protocol assignments, with two addresses that Python considers public
+    ip_network("192.88.99.0/24"),  # deprecated 6to4 relays
+    ip_network("fec0::/10"),  # deprecated site-local addresses
+    ip_network("3fff::/20"),  # documentation
 )
 _NAT64 = (ip_network("64:ff9b::/96"), ip_network("64:ff9b:1::/48"))
 _COMPATIBLE = ip_network("::/96")
@@ -54,7 +54,7 @@ class AddressPolicy:
     def parse(
         cls, allowed: str, resolve: Resolve = system_resolver, setting: str = "SOURCE_ALLOWED_HOSTS"
     ) -> "AddressPolicy":
-        """From the setting: names, `*.suffix`, addresses and networks, apart by commas."""
+        """Parse the setting: names, `*.suffix`, addresses and networks, separated by commas."""
         entries = [entry.strip().lower() for entry in allowed.split(",") if entry.strip()]
         networks = tuple(found for entry in entries if (found := _network(entry)) is not None)
         names = [entry for entry in entries if _network(entry) is None]
@@ -68,7 +68,7 @@ class AddressPolicy:
         return named or name in self.names or name.endswith(self.suffixes)
 
     def check_literal(self, host: str) -> None:
-        """Refuse an address that is written out; a name is checked when it is resolved."""
+        """Refuse a forbidden literal address. A name is checked when it is resolved."""
         address = _literal(host)
         if address is not None:
             self._check(host, address)
@@ -103,21 +103,21 @@ def _literal(host: str) -> Address | None:
         return ip_address(host.strip("[]").partition("%")[0])
     except ValueError:
         pass
-    try:  # 127.1, 0x7f000001, 2130706433 and 0177.0.0.1 are addresses too, to the system
+    try:  # the system also accepts 127.1, 0x7f000001, 2130706433 and 0177.0.0.1
         return IPv4Address(socket.inet_aton(host))
     except (OSError, UnicodeError):
         return None
 
 
 def _meanings(address: Address) -> list[Address]:
-    """The address, and those of IPv4 that it carries inside."""
+    """Return the address and the IPv4 addresses that it embeds."""
     if isinstance(address, IPv4Address):
         return [address]
     inner = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
     if any(address in network for network in (*_NAT64, _COMPATIBLE)):
         inner.append(IPv4Address(int(address) & _LOW_32))
     embedded: list[Address] = [address for address in inner if address is not None]
-    # A mapped address is only its IPv4 one: there is nothing else to reach by it.
+    # A mapped address reaches only its IPv4 address.
     return embedded if address.ipv4_mapped else [address, *embedded]
 
 
@@ -131,7 +131,7 @@ def _is_public(address: Address) -> bool:
 
 
 def redacted_url(url: object) -> str:
-    """An address as readers see it, in answers and in errors: what a link is signed with is not shown."""
+    """Return the URL as readers see it, without its query, which may contain a signature."""
     address, query, _ = str(url).partition("?")
     return f"{address}?..." if query else address
 
@@ -141,11 +141,11 @@ class ForbiddenAddressError(PermanentError):
 
 
 class SourceError(PermanentError):
-    """The source cannot be fetched as it is defined."""
+    """The definition of the source is invalid."""
 
 
 class FetchError(TransientError):
-    """The source did not give its archive."""
+    """The source did not deliver its archive."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -153,7 +153,7 @@ class FetchError(TransientError):
 
 
 def check_http_url(text: str, policy: AddressPolicy) -> URL:
-    """The address, as it will be connected to. SourceError or ForbiddenAddressError where it may not be."""
+    """Return the URL to connect to. Raise SourceError or ForbiddenAddressError if it is not allowed."""
     try:
         url = URL(text)
     except ValueError as error:
@@ -167,13 +167,13 @@ def check_http_url(text: str, policy: AddressPolicy) -> URL:
 
 
 def check_encrypted(url: URL, policy: AddressPolicy) -> None:
-    """What is sent is read by nobody else, but at a host that is allowed by its name."""
+    """Require HTTPS, except for a host that is allowed by name."""
     if url.scheme != "https" and not policy.allows(url.raw_host or ""):
         raise SourceError(f"the address must start with https://: add it to {policy.setting} if it is meant")
 
 
 def checked_connector(policy: AddressPolicy) -> "aiohttp.TCPConnector":
-    """Return a connector that goes to allowed addresses only. There is no second look-up after the check."""
+    """Return a connector for allowed addresses only. No second lookup follows the check."""
 
     class CheckedResolver(abc.AbstractResolver):
         async def resolve(

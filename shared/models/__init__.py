@@ -1,1 +1,4 @@
-"""The documents in Cosmos DB: typed, versioned, with deterministic ids."""
+"""The documents in Cosmos DB: models, containers and queries, with deterministic ids.
+
+`containers.read_document` reads a stored document. `queries` has every query by name.
+"""

@@ -1,4 +1,4 @@
-"""Fields and behaviour that all documents share."""
+"""The base classes of documents: common fields, partitions and processing states."""
 
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -25,22 +25,22 @@ UtcTime = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(stored_ti
 
 
 class Subdocument(BaseModel):
-    """An object inside a document. What it does not know is stored again as it was."""
+    """An object inside a document. Unknown fields are kept when it is stored again."""
 
     model_config = ConfigDict(extra="allow", populate_by_name=True)
 
 
 class Document(BaseModel):
-    """A document of one container. `id` is also stored under the name that the requirements give it.
+    """A document of one container. `id` is also stored under the name in the requirements.
 
-    Fields that it does not know are stored again as they were: a later version of the app may have them.
+    Unknown fields are kept when it is stored again, because a later version of the app may have added them.
     """
 
     model_config = ConfigDict(extra="allow", populate_by_name=True)
 
     container: ClassVar[str]
     partition_field: ClassVar[str] = "id"
-    """What names the partition; `id` where the partition follows from the id."""
+    """The field of the partition key, or `id` if the partition follows from the id."""
     key_field: ClassVar[str] = "id"
     current_version: ClassVar[str] = "1.0.0"
 
@@ -57,7 +57,7 @@ class Document(BaseModel):
     def _id_and_key_are_one(cls, values: Any) -> Any:
         if not isinstance(values, dict):
             return values
-        # Computed by us from other fields, or by Cosmos DB (`_ts` and the like): not stored as it was read.
+        # The app computes these fields, or Cosmos DB does (`_ts` and others). They are not stored again.
         computed = cls.model_computed_fields
         own = {
             name: value
@@ -77,27 +77,27 @@ class Document(BaseModel):
 
     @classmethod
     def follows_from_id(cls) -> bool:
-        """Whether the partition of a document follows from its id."""
+        """Return whether the partition of a document follows from its id."""
         return cls.partition_field == "id"
 
     @classmethod
     def partition_of(cls, id_: str) -> str:
-        """The partition key of the document with this id. Precondition: it follows from the id."""
+        """Return the partition key of the document with this id. Precondition: it follows from the id."""
         return id_
 
     @classmethod
     def thread_field(cls) -> str:
-        """The field that names its thread; its own id where it is in none."""
+        """Return the field with the document's thread, or `id` if it has none."""
         return "thread_id" if "thread_id" in cls.model_fields else "id"
 
     @property
     def partition(self) -> str:
-        """The partition key that it is stored under."""
+        """The partition key of the document."""
         return self.named_partition or self.partition_of(self.id)
 
     @property
     def named_partition(self) -> str | None:
-        """The partition key where the id does not tell it: a scope, a stage, a day."""
+        """The partition key if it does not follow from the id: a scope, a stage, a day."""
         return None if self.follows_from_id() else str(getattr(self, self.partition_field))
 
     def to_cosmos(self) -> dict[str, Any]:
@@ -105,29 +105,29 @@ class Document(BaseModel):
 
 
 class RetryableDocument(Document):
-    """A document that the sweep looks after (shared/operations/sweep)."""
+    """A document that the sweep retries (shared/operations/sweep)."""
 
-    requeued_at: UtcTime | None = None  # requeued at this time, and no attempt was recorded since
+    requeued_at: UtcTime | None = None  # when it was requeued, if no attempt was recorded after that
 
 
 class KeyedDocument(RetryableDocument):
-    """A document whose id begins with four digits of its source, and then has those of a message."""
+    """A document whose id has four digits of its source, followed by the digits of a message."""
 
     @computed_field
     def pk(self) -> str:
-        """The stored partition key. Computed from the id, so that it cannot disagree with it."""
+        """The stored partition key, always computed from the id."""
         return self.partition_of(self.id)
 
 
 class _Status(StrEnum):
     @classmethod
     def _missing_(cls, value: object) -> "_Status | None":
-        """Other implementations write "processing"; to us that is pending."""
+        """Read "processing", which other implementations write, as pending."""
         return cls("pending") if value == "processing" else None
 
 
 class ProcessingStatus(_Status):
-    """Of messages, chunks and threads. There is no "processing": the broker knows what is in flight."""
+    """The status of messages, chunks and threads. The broker knows which of them are being processed."""
 
     PENDING = "pending"
     PROCESSED = "processed"

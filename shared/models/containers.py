@@ -47,7 +47,7 @@ Model = TypeVar("Model", bound=Document)
 
 @dataclass(frozen=True)
 class ContainerSpec:
-    """How a container is created, locally and by the Bicep."""
+    """The definition of a container, for the local services and the Bicep."""
 
     name: str
     partition_path: str
@@ -78,7 +78,7 @@ def _ordered(path: str) -> dict[str, str]:
 FAILURES_KEPT_SECONDS = 90 * 24 * 3600
 OPERATIONS_KEPT_SECONDS = 7 * 24 * 3600
 RUNS_KEPT_SECONDS = 42 * 24 * 3600
-BY_DOCUMENT = -1  # for ever, unless a document has a ttl of its own
+BY_DOCUMENT = -1  # no expiry, unless a document has its own ttl
 
 _SWEEP = (
     ("/status", "/lastAttemptTime"),
@@ -86,7 +86,7 @@ _SWEEP = (
     ("/status", "/lastAttemptTime", "/created_at"),
 )
 
-_LATE = (("/status", "/created_at"),)  # what is not done in time is counted every five minutes
+_LATE = (("/status", "/created_at"),)  # for the count of late documents, every five minutes
 
 CONTAINERS: dict[str, ContainerSpec] = {
     spec.name: spec
@@ -162,10 +162,10 @@ def document_class(container: str) -> type[Document]:
 
 
 def read_document(model: type[Model], stored: dict[str, Any]) -> Model:
-    """Return a stored document as its model. One of a newer major version is left to the app that wrote it.
+    """Return a stored document as its model. Raise NewerVersionError for a newer major version.
 
-    Others store documents without `created_at`, and some queries leave it out: then it is the time of the
-    last write, as far as that is known.
+    Documents of other apps and rows of some queries have no `created_at`. Then it is the time of the last
+    write, if known.
     """
     _refuse_newer(model, stored)
     if "created_at" not in stored:
@@ -179,7 +179,7 @@ def read_document(model: type[Model], stored: dict[str, Any]) -> Model:
 
 
 def _refuse_newer(model: type[Document], stored: Mapping[str, Any]) -> None:
-    """Raise NewerVersionError, which is transient. A newer minor version is read as it is."""
+    """Raise NewerVersionError, which is transient, for a newer major version."""
     current, name = model.current_version, f"{model.container}/{stored.get('id')}"
     version = stored.get("schema_version", current)
     if version == current:

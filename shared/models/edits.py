@@ -1,4 +1,4 @@
-"""Corrections and placements: what people decide about readings and threads."""
+"""Corrections of readings and placements of messages, as people decided them."""
 
 from enum import StrEnum
 
@@ -14,7 +14,7 @@ class CorrectionAct(StrEnum):
 
 
 class SentencePlace(Subdocument):
-    """A sentence by its span in the message's body_normalized, and a hash of what stands there."""
+    """A sentence: its span in the message's body_normalized, and a hash of its text."""
 
     start: int = Field(ge=0)
     end: int = Field(gt=0)
@@ -22,7 +22,7 @@ class SentencePlace(Subdocument):
 
 
 class CorrectedValue(Subdocument):
-    """What holds instead; the kind says which field."""
+    """The corrected value. The kind determines which field is set."""
 
     stance: PositionStance | None = None
     outcome: OutcomeKind | None = None
@@ -31,7 +31,7 @@ class CorrectedValue(Subdocument):
 
 
 class CorrectionEntry(Subdocument):
-    """Who did what, when and why."""
+    """One change of a correction: person, action, time and reason."""
 
     act: CorrectionAct
     by: str
@@ -42,7 +42,7 @@ class CorrectionEntry(Subdocument):
 
 
 class Correction(Document):
-    """It holds no text and no address of mails: so it outlives merges, and the deletion of an archive."""
+    """A correction. It has no text or address of a mail, so it outlives merges and deleted archives."""
 
     container = "corrections"
     partition_field = "message_key"
@@ -80,7 +80,7 @@ class PlacementEntry(Subdocument):
 
 
 class Placement(Document):
-    """The place that an operator gave a message. It outlives threads and archives as a Correction does."""
+    """The thread and parent that an operator set for a message. It outlives threads and archives."""
 
     container = "placements"
     partition_field = "source"
@@ -88,9 +88,9 @@ class Placement(Document):
     source: str
     message_key: str
     message_id: str
-    parent: str = ""  # the Message-ID that it goes under; empty where it begins a thread
+    parent: str = ""  # the Message-ID of the parent, or empty for the first message of a thread
     revoked: bool = False
-    applied: bool = False  # whether the threads are as it says; else housekeeping repeats it
+    applied: bool = False  # whether the threads are changed. If not, housekeeping repeats it.
     entries: list[PlacementEntry] = Field(min_length=1)  # the last fifty
 
     @property

@@ -1,4 +1,4 @@
-"""What was erased and must not come in again: hashes, which name nobody."""
+"""Hashes of erased mail and people, which keep the mail from being stored again."""
 
 from enum import StrEnum
 
@@ -8,21 +8,21 @@ from shared.models.base import Document
 class ErasureMode(StrEnum):
     TOMBSTONE = "tombstone"  # a stub stays in its thread
     DROPPED = "dropped"
-    DELETED = "deleted"  # dropped from what is fetched; an upload brings it back
+    DELETED = "deleted"  # removed from fetched archives, but an upload stores it again
 
 
 ALL_SOURCES = "*"
 
 
 class Suppression(Document):
-    """Part of one erasure or deletion. It stays for good."""
+    """The suppressions of one erasure or deletion. They are kept permanently."""
 
     container = "suppressions"
     partition_field = "source"
 
     source: str  # or ALL_SOURCES
     mode: ErasureMode
-    operation: str  # that made it
-    messages: list[str] = []  # what messages are known by in all sources
+    operation: str  # the operation that created it
+    messages: list[str] = []  # hashes of messages, the same in all sources
     people: list[str] = []  # hashes of addresses
-    quotes: list[str] = []  # hashes of lines, where mails that quote them go as well
+    quotes: list[str] = []  # hashes of lines, if mails that quote them are suppressed, too

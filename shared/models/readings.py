@@ -1,4 +1,4 @@
-"""What was read out of a thread, as its summary stores it: the fields of the domain's ThreadReading."""
+"""The reading of a thread as its summary stores it: the fields of ThreadReading."""
 
 from datetime import date
 from typing import Self
@@ -38,20 +38,20 @@ _SHOWN_PEOPLE, _SHOWN_OBJECTIONS, _SHOWN_WORDS = 50, 10, 25
 
 
 class _Stored(Subdocument):
-    """Takes its values from the attributes of what it stores."""
+    """A model whose values come from the attributes of a domain object."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True, from_attributes=True)
 
 
 class CorrectedBy(Subdocument):
-    """Who corrected it last, and when."""
+    """The person and time of the last correction."""
 
     by: str
     at: UtcTime
 
 
 class ShownCorrection(CorrectedBy):
-    """A correction that was laid over the reading."""
+    """A correction that was applied to the reading."""
 
     correction_id: str
     kind: CorrectionKind
@@ -61,7 +61,7 @@ class ShownCorrection(CorrectedBy):
 
 
 class ShownPlacement(CorrectedBy):
-    """That an operator has put a message here, or taken it out."""
+    """An operator's move of a message into or out of the thread."""
 
     message_id: str
     act: PlacementAct
@@ -70,7 +70,7 @@ class ShownPlacement(CorrectedBy):
 
 
 class ShownRemark(Subdocument):
-    """Who wrote last in a thread of which nothing can be said, when, and the sentence that matters."""
+    """The author, time and main sentence of the last mail in a thread without a stated outcome."""
 
     name: str
     at: UtcTime | None = None
@@ -78,7 +78,7 @@ class ShownRemark(Subdocument):
 
 
 class ShownOutcome(_Stored):
-    """What lists and feeds show of an outcome. A guessed kind is not kept: it contradicts the text."""
+    """The outcome in lists and feeds. A guessed kind is not stored, because it contradicts the text."""
 
     kind: OutcomeKind | None  # None: no decision found
     tier: Tier
@@ -86,10 +86,10 @@ class ShownOutcome(_Stored):
     basis: ConsensusBasis
     read_by: ReadBy = ReadBy.RULES
     corrected: CorrectedBy | None = None
-    genre: Genre | None = None  # of the thread; here, since a patch has ten operations at most
-    quote: str = ""  # the words it rests on, cut to what a list shows
-    by: str = ""  # whom the sentence names for it, with the role
-    last: ShownRemark | None = None  # where nothing is said: the last remark
+    genre: Genre | None = None  # of the thread. It is here because a patch has at most ten operations.
+    quote: str = ""  # the words that show it, cut for lists
+    by: str = ""  # the person that the sentence names, with the role
+    last: ShownRemark | None = None  # the last remark of a thread without a stated outcome
 
     @model_validator(mode="after")
     def _forget_guess(self) -> Self:
@@ -99,12 +99,12 @@ class ShownOutcome(_Stored):
 
     @property
     def is_closing_statement(self) -> bool:
-        """One who may decide closed it in words that have to be read: they are quoted without a kind."""
+        """Whether a person with authority closed the thread in words that are quoted without a kind."""
         return self.tier is Tier.REMARK and self.basis is ConsensusBasis.RULED
 
     @property
     def headline(self) -> str:
-        """The sentence with the words it rests on."""
+        """The sentence with the words that show it."""
         if self.last is not None:
             day = f", {self.last.at.day} {self.last.at:%B %Y}" if self.last.at else ""
             return f"{self.sentence} Last remark: {self.last.name}{day}: \u201c{self.last.quote}\u201d"
@@ -123,12 +123,12 @@ class StoredOutcome(ShownOutcome):
     def shown(self) -> ShownOutcome:
         quote = clipped(self.evidence[0].quote, _SHOWN_WORDS) if self.evidence else ""
         shown = (self.tier is Tier.SAID or self.is_closing_statement) and quote
-        # An instance would be passed through whole.
+        # Pydantic would keep an instance with all its fields.
         return ShownOutcome.model_validate({**self.model_dump(), "quote": quote if shown else ""})
 
 
 class ShownOpenCall(Subdocument):
-    """What lists and feeds show of a call or vote without a result."""
+    """A call or vote without a result, in lists and feeds."""
 
     question: str = ""
     ends: date | None = None
@@ -164,7 +164,7 @@ class StoredReading(_Stored):
 
     @property
     def shown_genre(self) -> Genre | None:
-        """What lists filter by; None where it is only a guess."""
+        """The genre that lists filter by, or None if it is only a guess."""
         return self.genre.kind if self.genre.tier is Tier.SAID else None
 
     @property
@@ -173,7 +173,7 @@ class StoredReading(_Stored):
 
     @property
     def _last(self) -> ShownRemark | None:
-        """One line for a thread that is silent otherwise."""
+        """Return one line for a thread without an outcome and open call."""
         outcome = self.outcome
         if not self.latest or outcome.tier is Tier.SAID or outcome.is_closing_statement:
             return None
@@ -191,7 +191,7 @@ class StoredReading(_Stored):
             question=rejoined(call.question.quote) if call.question else "",
             ends=call.ends,
             spoken=call.spoken[:_SHOWN_PEOPLE],
-            outstanding=[rejoined(one.quote) for one in call.outstanding[:_SHOWN_OBJECTIONS]],
+            outstanding=[rejoined(objection.quote) for objection in call.outstanding[:_SHOWN_OBJECTIONS]],
         )
 
     def reading(self) -> ThreadReading:

@@ -1,4 +1,4 @@
-"""Records of operators' actions, of runs and of failed events; and leases that workers hold."""
+"""Records of operators' actions, of runs and of failed events, and the locks of workers."""
 
 from enum import StrEnum
 from typing import Any
@@ -12,13 +12,13 @@ class AuditStatus(StrEnum):
     ASKED = "asked"
     RUNNING = "running"
     SUCCEEDED = "succeeded"
-    INCOMPLETE = "incomplete"  # it ended, and some of what was selected is left
-    INTERRUPTED = "interrupted"  # it was stopped, and can be resumed
+    INCOMPLETE = "incomplete"  # it ended, but some selected items are left
+    INTERRUPTED = "interrupted"  # it was stopped and can be resumed
     FAILED = "failed"
 
 
 class Audit(Document):
-    """One operation of an operator: who did what to what, when, and how it ended. Kept for good."""
+    """One operation of an operator, with its target, time and outcome. It is kept permanently."""
 
     container = "audits"
     partition_field = "day"
@@ -37,17 +37,17 @@ class Audit(Document):
 
 
 class AccessKind(StrEnum):
-    ENDED = "ended"  # a session that was left before its time
+    ENDED = "ended"  # a session that was ended before its expiry
     FEED = "feed"  # the secret address of an account's feeds
 
 
 class AccessRecord(Document):
-    """What the server keeps about access. It goes by itself when it is worth nothing any more."""
+    """The server's record of a session or feed address. It expires by its ttl."""
 
     container = "access"
 
     kind: AccessKind
-    name: str = ""  # the account's
+    name: str = ""  # the name of the account
     roles: list[str] = []
     groups: list[str] = []
     secret_hash: str = ""
@@ -62,7 +62,7 @@ class RunStatus(StrEnum):
 
 
 class Run(Document):
-    """One run of the sweep or of the consistency checks: what it found, and what it did about it."""
+    """One run of the sweep or of the consistency checks, with its findings and actions."""
 
     container = "runs"
     partition_field = "kind"
@@ -74,14 +74,14 @@ class Run(Document):
     started_at: UtcTime
     finished_at: UtcTime | None = None
     counts: dict[str, dict[str, int]] = {}  # by collection or by kind of damage
-    circuits: dict[str, str] = {}  # collections whose stage fails all the time, and with what
-    cursor: dict[str, str] = {}  # where the next run goes on
-    examples: list[dict[str, Any]] = []  # the first of what was found
+    circuits: dict[str, str] = {}  # collections whose stage always fails, with the error
+    cursor: dict[str, str] = {}  # where the next run continues
+    examples: list[dict[str, Any]] = []  # the first findings
     errors: list[str] = []
 
 
 class FailureRecord(Document):
-    """One failed attempt of a stage: the payload of a dead letter (R-802), and what helps to sort it."""
+    """One failed attempt of a stage: the payload of a dead letter (R-802), with fields to sort it by."""
 
     container = "failures"
     partition_field = "stage"
@@ -104,10 +104,12 @@ class FailureRecord(Document):
 
 
 class Lock(Document):
-    """Held by one worker at a time, until it is released or its time is over."""
+    """A lock that one worker holds until it is released or expires."""
 
     container = "locks"
 
     owner: str = ""
     expires: float = 0.0
-    session: dict[str, str] = {}  # what its last holder wrote: the next one has to see it
+    session: dict[
+        str, str
+    ] = {}  # the session tokens of the last holder, whose writes the next holder has to see

@@ -18,10 +18,10 @@ class DeliveryStatus(StrEnum):
 
 
 class ReportDelivery(Subdocument):
-    """What became of a report on its way to one webhook."""
+    """The delivery of a report to one webhook."""
 
     channel: str
-    summary_id: str  # what it delivers: a later report has deliveries of its own
+    summary_id: str  # of the delivered report. A later report has its own deliveries.
     status: DeliveryStatus = DeliveryStatus.PENDING
     attempts: int = Field(default=0, ge=0)
     last_attempt_at: UtcTime | None = None
@@ -31,7 +31,7 @@ class ReportDelivery(Subdocument):
 
 
 class ReportedArchive(Subdocument):
-    """A file of mail that a report rests on, and the SHA-256 of its bytes."""
+    """An archive that a report is based on, and the SHA-256 of its bytes."""
 
     archive_id: str
     file_hash: str
@@ -53,53 +53,53 @@ class ReportedThread(Subdocument):
 
 
 class Report(Document):
-    """The one of its scope. Earlier ones are made of their summaries again where they are asked for."""
+    """The report of its scope. An earlier report is rendered again from its summary on request."""
 
     container = "reports"
     partition_field = "scope"
 
-    report_id: str  # its address: it follows from the summary, and `id` from the scope
-    scope: str = Field(min_length=1)  # its summary's
+    report_id: str  # its address. It follows from the summary, and `id` follows from the scope.
+    scope: str = Field(min_length=1)  # the scope of its summary
     summary_id: str
-    summary_number: int = 0  # of the thread or digest when it named the summary: the highest one stays
+    summary_number: int = 0  # of the thread or digest when it named the summary. The highest number stays.
     summary_type: SummaryType = SummaryType.THREAD
     thread_id: str | None  # None where it is about several threads
     thread_ids: list[str] = []
-    threads: list[ReportedThread] = []  # of a digest, the newest first
+    threads: list[ReportedThread] = []  # of a digest, newest first
     source: str | None = None
     title: str
     format: str = "markdown"
     published_at: UtcTime
     participants: list[Address] = []
     person_ids: list[str] = []  # of the participants
-    draft_mentions: list[str] = []  # drafts without their versions: what readers look for
+    draft_mentions: list[str] = []  # drafts without their versions, for searches
     has_consensus: bool = False
     consensus_type: ConsensusType | None = None
-    counts: dict[str, int] = {}  # those who are said to have taken a position, by stance
-    outcome: ShownOutcome | None = None  # None in a report on several threads
+    counts: dict[str, int] = {}  # people with a stated position, by stance
+    outcome: ShownOutcome | None = None  # None in a digest
     open_call: ShownOpenCall | None = None
     genre: Genre | None = None
     first_message_date: UtcTime | None = None
     last_message_date: UtcTime | None = None
     evidence: list[ReportedArchive] = []  # the archives that it was made from
-    flags: dict[str, int] = {}  # what a reader has to know of the record: see record_flags.py
-    notified: bool = False  # all webhooks that there were have it
-    delivery_channels: list[str] = []  # those that have it
+    flags: dict[str, int] = {}  # warnings about the record: see record_flags.py
+    notified: bool = False  # all its webhooks have received it
+    delivery_channels: list[str] = []  # the webhooks that have received it
     deliveries: list[ReportDelivery] = []
-    next_delivery_at: UtcTime | None = None  # when the next attempt is due; None where nothing is pending
+    next_delivery_at: UtcTime | None = None  # when the next attempt is due, or None
     metadata: dict[str, Any] = {}
 
 
 class SummaryClaim(Subdocument):
     text: str
     section: str
-    speaker: str = ""  # whose words the text is; empty where it is the summarizer's
+    speaker: str = ""  # the author of the text, or empty for the summarizer
     citations: list[int] = Field(min_length=1)  # positions in the summary's citations
     thread_id: str | None = None  # in a summary of several threads
 
 
 class SummaryStance(Subdocument):
-    """Where a person is said to stand, and the sentence that shows it, by its place in body_normalized."""
+    """The stance of a person, and the place in body_normalized of the sentence that shows it."""
 
     message_key: str
     name: str = ""
@@ -108,18 +108,18 @@ class SummaryStance(Subdocument):
     quote: str | None = None
     start: int | None = Field(default=None, ge=0)
     end: int | None = Field(default=None, ge=0)
-    counts_now: bool = False  # it is this participant's last word
+    counts_now: bool = False  # the participant's last stance
 
 
 class SummaryMetadata(Subdocument):
-    """The facts of a summary that its report shows, and what a chat model's answer cost."""
+    """The facts of a summary that its report shows, and the token counts of a chat model."""
 
     source: str | None = None
     participants: list[Address] = []
     first_message_date: UtcTime | None = None
     last_message_date: UtcTime | None = None
     draft_mentions: list[str] = []
-    # Of a thread.
+    # For a thread.
     has_consensus: bool = False
     consensus_type: ConsensusType | None = None
     basis: ConsensusBasis | None = None
@@ -130,7 +130,7 @@ class SummaryMetadata(Subdocument):
     rejected_claims: int = 0
     tokens_prompt: int = 0
     tokens_completion: int = 0
-    # Of several threads.
+    # For a digest.
     label: str | None = None
     threads: int | None = None
     messages: int | None = None
@@ -143,7 +143,7 @@ class Summary(Document):
     key_field = "summary_id"
 
     summary_id: str
-    scope: str = Field(min_length=1)  # what it is about: a thread's id, a week of a source, a draft
+    scope: str = Field(min_length=1)  # a thread's id, a week of a source, or a draft
     thread_id: str | None  # None where it is about several threads
     thread_ids: list[str] = []
     summary_type: SummaryType
@@ -152,9 +152,9 @@ class Summary(Document):
     content_html: str
     citations: list[Citation] = []
     claims: list[SummaryClaim] = []
-    stances: list[SummaryStance] = []  # of those who are said to have taken one
-    counts: dict[str, int] = {}  # the same people by stance
-    reading: StoredReading | None = None  # None in a summary of several threads
+    stances: list[SummaryStance] = []  # only stated stances
+    counts: dict[str, int] = {}  # the number of these people by stance
+    reading: StoredReading | None = None  # None in a digest
     generated_by: str
     generated_at: UtcTime
     content_hash: str | None = None
@@ -164,7 +164,7 @@ class Summary(Document):
 
 
 class TokenAccount(Document):
-    """The tokens of a chat model for one archive, or for the questions of one day; its id names which."""
+    """The tokens of a chat model for one archive or for the questions of one day, as its id tells."""
 
     container = "token_accounts"
 
@@ -174,19 +174,19 @@ class TokenAccount(Document):
 
 
 class Digest(Document):
-    """What is to be kept up to date about several threads: dirty while it was touched more than made."""
+    """The state of a digest of several threads. It is stale while `touches` is higher than `made`."""
 
     container = "digests"
 
     scope: str
     touches: int = 0
-    working: int = 0  # the touches that the refresh which is under way has seen
-    made: int = 0  # the touches that the last one that ended had seen
-    named: int = 0  # the touches that the refresh which named the summary had seen
-    summary_id: str | None = None  # the current one
-    summary_number: int = 0  # as a thread's
-    report_id: str | None = None  # of the current one, once it is published
-    announced: int = 0  # how often the current one was
+    working: int = 0  # the touches that the running refresh has seen
+    made: int = 0  # the touches that the last finished refresh had seen
+    named: int = 0  # the touches that the refresh that set the summary had seen
+    summary_id: str | None = None  # the current summary
+    summary_number: int = 0  # raised when the current summary changes
+    report_id: str | None = None  # the report of the current summary, after its publication
+    announced: int = 0  # how often the current summary was announced
 
 
 UNCONFIRMED_SECONDS = 48 * 3600
@@ -194,7 +194,7 @@ FOR_EVER = -1
 
 
 class TopicKind(StrEnum):
-    """What can be followed, under the names that addresses of pages have."""
+    """The kinds of topics to follow, with the names in the addresses of pages."""
 
     SOURCES = "sources"
     DRAFTS = "drafts"
@@ -214,7 +214,7 @@ class Topic(Subdocument):
 
 
 class Subscription(Document):
-    """Unconfirmed, it goes by itself after two days; unsubscribed, it is deleted at once."""
+    """A subscription to e-mail digests. If it is not confirmed, it expires after two days."""
 
     container = "subscriptions"
     partition_field = "address_key"
@@ -223,15 +223,15 @@ class Subscription(Document):
     address: str
     topic: Topic
     cadence: Cadence
-    asked_at: UtcTime  # when a mail to confirm was last sent
+    asked_at: UtcTime  # when the last confirmation mail was sent
     confirmed_at: UtcTime | None = None
-    account: str = ""  # that confirmed it at a site with accounts: the digest has what it could read
+    account: str = ""  # the account that confirmed it. The digest has what this account may read.
     roles: list[str] = []
     groups: list[str] = []
-    since: UtcTime | None = None  # what was published until then is told
-    until: UtcTime | None = None  # the end of the digest that is being sent
+    since: UtcTime | None = None  # reports up to this time were sent
+    until: UtcTime | None = None  # the end of the period of the digest that is being sent
     next_due_at: UtcTime | None = None
     attempts: int = Field(default=0, ge=0)  # at the digest that is being sent
-    refusals: int = Field(default=0, ge=0)  # digests in a row that the server refused for good
+    refusals: int = Field(default=0, ge=0)  # consecutive digests that the server refused permanently
     error: str | None = None
     ttl: int | Literal[-1] = UNCONFIRMED_SECONDS

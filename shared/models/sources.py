@@ -11,7 +11,7 @@ from shared.models.values import Preset, RoleHolder, SourceProfile
 
 
 class SourceRole(Subdocument):
-    """Who decides on this list, and when: both days are part of the period, and either may be open."""
+    """A person who decides on this list, and the period. Both days are included, and either may be open."""
 
     person: str  # an address
     name: str = ""
@@ -30,22 +30,22 @@ class Source(Document):
     enabled: bool = True
     schedule: str | None = None
     settings: dict[str, Any] = {}
-    preset: Preset = Preset.FREE  # in whose words decisions are read
+    preset: Preset = Preset.FREE  # the customs by which decisions are read
     roles: list[SourceRole] = []
     readers: list[str] = []  # the groups that may read it, or "*" (shared/azure/access.py)
-    keep_days: int | None = None  # mails that are older go, a month at a time
-    archive_template: str = ""  # of the addresses of its mails in its own archive
+    keep_days: int | None = None  # older mails are deleted, a month at a time
+    archive_template: str = ""  # the template of the URLs of its mails in the list's own archive
     cursor: dict[str, Any] = {}
     last_fetch_at: UtcTime | None = None
     last_fetch_error: str | None = None
     last_success_at: UtcTime | None = None
     next_fetch_at: UtcTime | None = None
-    lease_owner: str | None = None  # the operation that fetches, until then
+    lease_owner: str | None = None  # the operation that fetches, until the expiry
     lease_until: UtcTime | None = None
 
     @property
     def profile(self) -> SourceProfile:
-        """What its threads are read with. `settings.chairs` names chairs without a period."""
+        """Return the profile for reading its threads. `settings.chairs` names chairs without a period."""
         holders = [
             RoleHolder(holder.person.lower(), holder.role.lower(), holder.from_, holder.until)
             for holder in self.roles
@@ -74,7 +74,7 @@ class SourceType(StrEnum):
     HTTP = "http"
     RSYNC = "rsync"
     IMAP = "imap"
-    INDEX = "index"  # a page that lists archives, such as pipermail's
+    INDEX = "index"  # a page that lists archives, such as a pipermail page
     PUBLIC_INBOX = "public-inbox"
 
 
@@ -99,11 +99,11 @@ class Archive(RetryableDocument):
     ingestion_date: UtcTime
     message_count: int = Field(default=0, ge=0)
     skipped_count: int = Field(default=0, ge=0)
-    skipped: list[dict[str, Any]] = []  # the first of them, with place and reason
+    skipped: list[dict[str, Any]] = []  # the first skipped mails, with place and reason
     thread_count: int = Field(default=0, ge=0)
     file_path: str
     status: ArchiveStatus = ArchiveStatus.PENDING
-    removing: bool = False  # it is being deleted with everything derived: no stage goes on with it
+    removing: bool = False  # it is being deleted with all derived data, so the stages stop
 
 
 class OperationStatus(StrEnum):
@@ -126,7 +126,7 @@ class RefusedFile(Subdocument):
 
 
 class JoinedUpload(Subdocument):
-    """A file that was sent in parts, and lies whole in the container of archives until it is taken in."""
+    """A file that was uploaded in parts and joined, and is stored until it is ingested."""
 
     path: str
     filename: str
@@ -134,7 +134,7 @@ class JoinedUpload(Subdocument):
 
 
 class Operation(Document):
-    """One fetch of a source, for those who asked for it to follow. The container forgets it after a while."""
+    """One fetch of a source, for the user who follows it. It expires after a while."""
 
     container = "operations"
 
@@ -143,16 +143,16 @@ class Operation(Document):
     status: OperationStatus = OperationStatus.PENDING
     started_at: UtcTime | None = None
     finished_at: UtcTime | None = None
-    archives: list[FetchedArchive] = []  # the last hundred
-    refused: list[RefusedFile] = []  # files that are no archives of mail, beside others that are
-    upload: JoinedUpload | None = None  # what is taken in where no source is fetched
+    archives: list[FetchedArchive] = []  # the last 100
+    refused: list[RefusedFile] = []  # files that are not mail archives
+    upload: JoinedUpload | None = None  # the upload, if no source is fetched
     error: str | None = None
 
 
 class Removal(Document):
-    """The deletion of an archive or a source with everything derived, and in the end its receipt.
+    """The deletion of an archive or a source with all derived data, and its receipt.
 
-    It stays as a tombstone: an event that is still under way finds out from it why its documents are gone.
+    It stays as a tombstone, which tells a late event why its documents are gone.
     """
 
     container = "removals"
@@ -160,18 +160,18 @@ class Removal(Document):
     target_kind: str
     target: str
     requested_by: str
-    replaced: bool = False  # its mails were stored again without those that were erased
+    replaced: bool = False  # its mails were stored again without the erased mails
     status: OperationStatus = OperationStatus.PENDING
     started_at: UtcTime | None = None
     updated_at: UtcTime
     finished_at: UtcTime | None = None
-    looked_again_at: UtcTime | None = None  # for what was still on its way when it was done
-    archives: list[str] = []  # those that are done with, of a source
-    source_of: dict[str, str] = {}  # of each archive: it tells where its messages are stored
-    blobs: list[str] = []  # where they were: an upload that arrives late would leave one behind
-    unit: str | None = None  # the thread, or the failures, being removed: they are counted already
-    counts: dict[str, int] = {}  # what was removed
-    left: dict[str, int] = {}  # what the last check found of it
+    looked_again_at: UtcTime | None = None  # when the second check for late writes ran
+    archives: list[str] = []  # the deleted archives of a source
+    source_of: dict[str, str] = {}  # by archive: determines where its messages are stored
+    blobs: list[str] = []  # their paths, because a late upload would leave a blob
+    unit: str | None = None  # the thread, or the failures, whose removal is already counted
+    counts: dict[str, int] = {}  # removed documents by kind
+    left: dict[str, int] = {}  # documents that the last check still found
     rounds: int = 0
-    letters: list[str] = []  # the operations that take its dead letters away
+    letters: list[str] = []  # the operations that delete its dead letters
     error: str | None = None

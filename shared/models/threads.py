@@ -1,4 +1,4 @@
-"""Threads and the version of their source, messages (parsed mails), and chunks (parts for an encoder)."""
+"""Threads, the version of their source, messages (parsed mails), and chunks (passages for the encoder)."""
 
 from typing import Any
 
@@ -28,17 +28,17 @@ class Attachment(Subdocument):
 
 
 class Copy(Subdocument):
-    """A copy of the message that an archive of its source brought, and where it stands there."""
+    """A copy of the message in an archive of its source, and its place in the archive."""
 
     archive_id: str
-    arrived: str  # when its source got the archive
-    place: tuple[int, int, int]  # which mailbox of the archive, offset and length in it
-    variant: str  # tells apart what differs in anything
-    identity: str  # the same where the same is said
+    arrived: str  # when the archive was stored
+    place: tuple[int, int, int]  # the mailbox in the archive, and offset and length in the mailbox
+    variant: str  # a hash that differs if anything differs
+    identity: str  # a hash of the content
 
 
 class CopyElsewhere(Subdocument):
-    """That another source has a message with this id, and whether it says the same."""
+    """A message with the same id in another source, and whether its content is the same."""
 
     source: str
     identity: str
@@ -50,18 +50,18 @@ class Message(KeyedDocument):
 
     message_key: str
     message_id: str
-    post_id: str = ""  # the same in all sources
+    post_id: str = ""  # the same id in all sources
     source: str = ""
-    sources: list[str] = []  # all that have it with the same content
+    sources: list[str] = []  # all sources that have it with the same content
     archive_id: str
     archive_ids: list[str] = []
-    copies: list[Copy] = []  # in the list's own order: the first is the one that is stored here
+    copies: list[Copy] = []  # in list order. The first copy is stored here.
     elsewhere: list[CopyElsewhere] = []
-    conflicts: int = 0  # how many other contents there are under its id
-    thread_id: str  # a label: the member list of a thread decides
-    label_version: int = 0  # the version of the source at which its labels were set
-    text_version: int = 0  # raised with each other text; higher than that of any earlier message of this id
-    replaced: bool = False  # it had another text before, of which chunks may be left
+    conflicts: int = 0  # the number of other contents with the same id
+    thread_id: str  # a label. The member list of a thread decides.
+    label_version: int = 0  # the version of the source that set its labels
+    text_version: int = 0  # raised when the text changes, and higher than in any earlier message with this id
+    replaced: bool = False  # it had another text before, whose chunks may still exist
     in_reply_to: str | None = None
     references: list[str] = []
     subject: str = ""
@@ -69,21 +69,21 @@ class Message(KeyedDocument):
     to: list[Address] = []
     cc: list[Address] = []
     date: UtcTime | None = None
-    claimed_date: str = ""  # what its Date field says, where the mail cannot have that date
+    claimed_date: str = ""  # its Date field, if the mail cannot have that date
     body_raw: str = ""
     body_normalized: str = ""
     body_html: str | None = None
-    hidden_text: str = ""  # of the HTML: what a reader of the mail may not see. It counts for nothing
+    hidden_text: str = ""  # HTML text that a mail program may hide. It is not read.
     segments: list[dict[str, Any]] = []
     headers: dict[str, Any] = {}
-    trace: dict[str, list[str]] = {}  # fields of transport and authentication, the last hop first
+    trace: dict[str, list[str]] = {}  # header fields of transport and authentication, last hop first
     attachments: list[Attachment] = []
     draft_mentions: list[str] = []
     warnings: list[str] = []
     variant: str = ""
     identity: str = ""
     place: tuple[int, int, int] = (0, 0, 0)
-    chunk_set: str | None = None  # what the ids of its chunks have in common; set when it is processed
+    chunk_set: str | None = None  # the common part of the ids of its chunks, set when it is processed
     chunk_count: int = 0
     status: ProcessingStatus = ProcessingStatus.PENDING
 
@@ -111,23 +111,23 @@ class Thread(KeyedDocument):
     has_consensus: bool = False
     consensus_type: ConsensusType | None = None
     outcome: ShownOutcome | None = None  # of the summary
-    open_call: ShownOpenCall | None = None  # likewise
-    flags: dict[str, int] = {}  # of the summary, likewise
-    summary_id: str | None = None  # the current one
-    summary_number: int = 0  # raised whenever another summary is named, or none; never restarts
-    revision: int = 0  # raised by whatever changes what a summary would say
-    content_hash: str | None = None  # the version that a summary was last asked for
-    requesting: dict[str, Any] | None = None  # the version that an event is about to ask for (orchestration)
-    edition: str | None = None  # the operation that last had it read anew, though nothing in it had changed
-    corrections: int = 0  # how often people have corrected what is said of it, or revoked that
-    report_id: str | None = None  # the last report, of the summary that was the thread's then
-    subject_at: UtcTime | None = None  # when the subject was given; 1900 where by the first message
-    threading: dict[str, Any] = {}  # kept to thread further messages (shared/threading)
-    vote_subject: str | None = None  # of a thread that calls a vote, or brings a result: what it is about
-    vote_thread: str | None = None  # it brings the result of this vote
-    result_thread: str | None = None  # it is a vote, and its summary was made with the result in this thread
-    inexact: bool = False  # messages have left it, joined it or changed: dates and people are due to be set
-    merged_into: str | None = None  # set on a thread that is another one now
+    open_call: ShownOpenCall | None = None  # of the summary
+    flags: dict[str, int] = {}  # of the summary
+    summary_id: str | None = None  # the current summary
+    summary_number: int = 0  # raised when the summary changes. It never restarts.
+    revision: int = 0  # raised by every change that affects a summary
+    content_hash: str | None = None  # the version that was requested last
+    requesting: dict[str, Any] | None = None  # the claim of an event on a version (orchestration)
+    edition: str | None = None  # the operation that last requested a rereading
+    corrections: int = 0  # the number of corrections and revocations
+    report_id: str | None = None  # the last report
+    subject_at: UtcTime | None = None  # when the subject was set. 1900 if the first message set it.
+    threading: dict[str, Any] = {}  # for the threading of further messages (shared/threading)
+    vote_subject: str | None = None  # the subject of the vote that it calls, or whose result it announces
+    vote_thread: str | None = None  # the vote whose result it announces
+    result_thread: str | None = None  # the thread with the result that the vote's summary used
+    inexact: bool = False  # its messages changed, so dates and people must be computed again
+    merged_into: str | None = None  # the thread that it was merged into
     status: ProcessingStatus = ProcessingStatus.PENDING
 
     @classmethod
@@ -162,8 +162,8 @@ class Chunk(KeyedDocument):
     message_id: str
     thread_id: str
     archive_id: str
-    archive_ids: list[str] = []  # all that have its message; none where only `archive_id` was stored
-    label_version: int = 0  # that of its message when it got these labels
+    archive_ids: list[str] = []  # all archives with its message. Empty if only `archive_id` was stored.
+    label_version: int = 0  # the version of its message's labels when it got them
     chunk_index: int = Field(ge=0)
     text: str
     token_count: int = Field(ge=0)

@@ -1,7 +1,7 @@
-"""Value types that documents store: what is read out of a thread, profiles, kinds. They import no rules.
+"""Value types that documents store: readings of threads, profiles, kinds. They import no rules.
 
-Every claim of a reading carries the sentence that shows it. `SAID` is a claim that held in at least nine of
-ten labelled cases of its kind: pages may state it. `REMARK` is everything else: pages only quote it.
+Every claim of a reading has the sentence that shows it. `SAID` is a claim of a kind that was right in at
+least nine of ten labeled cases, so pages may state it. Pages only quote a `REMARK`.
 """
 
 import re
@@ -18,7 +18,7 @@ class Tier(StrEnum):
 
 
 class ReadBy(StrEnum):
-    """Whose reading a claim is."""
+    """The reader that made a claim: rules or model."""
 
     RULES = "rules"
     MODEL = "model"
@@ -36,7 +36,7 @@ class Genre(StrEnum):
 
 
 class PropositionForm(StrEnum):
-    """How something is put to the group."""
+    """The form of a proposal to the group."""
 
     PATCH = "patch"
     VOTE = "vote"
@@ -56,19 +56,19 @@ class OutcomeKind(StrEnum):
 
 
 class ConsensusBasis(StrEnum):
-    """What an outcome stands on."""
+    """The basis of an outcome."""
 
     RULED = "ruled"
-    """One whom the source names as deciding said so."""
+    """A person with authority in the source said so."""
     CALLED = "called"
     """A formal call or vote was closed with a result."""
     COUNTED = "counted"
-    """Positions were counted; nobody declared anything."""
+    """Positions were counted without a declaration."""
     UNKNOWN = "unknown"
 
 
 class ConsensusType(StrEnum):
-    """Of the positions that are said."""
+    """The agreement of the stated positions."""
 
     AGREEMENT = "agreement"
     DISSENT = "dissent"
@@ -83,7 +83,7 @@ class PositionStance(StrEnum):
 
 
 class Fate(StrEnum):
-    """What became of an objection."""
+    """The fate of an objection."""
 
     ANSWERED = "answered"
     TAKEN = "taken into a new version"
@@ -94,7 +94,7 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SentenceCitation:
-    """A sentence, verbatim from `start` up to `end` of the mail's own text, white space folded."""
+    """A sentence, verbatim from `start` to `end` of the mail's own text, with white space folded."""
 
     message_id: str
     start: int
@@ -108,7 +108,7 @@ class SentenceCitation:
 
 @dataclass(frozen=True, slots=True)
 class LatestRemark:
-    """The last word of one of the main participants: the sentence of their last mail that matters most."""
+    """The most important sentence in the last mail of a main participant."""
 
     person: str
     name: str
@@ -119,7 +119,7 @@ class LatestRemark:
 @dataclass(frozen=True, slots=True)
 class ReadGenre:
     kind: Genre
-    """The best guess. Say it only where the tier is SAID."""
+    """The best guess. State it only if the tier is SAID."""
     confidence: float
     tier: Tier
     read_by: ReadBy = ReadBy.RULES
@@ -127,7 +127,7 @@ class ReadGenre:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One mail that puts the proposition, or puts it anew."""
+    """One mail with the proposal or a new version of it."""
 
     message_id: str
     number: int
@@ -138,7 +138,7 @@ class Proposition:
     message_id: str
     form: PropositionForm
     proposer: str
-    """The address that stands for the person who puts it."""
+    """The main address of the person who makes it."""
     words: SentenceCitation | None = None
     versions: tuple[Version, ...] = ()
     marks: tuple[str, ...] = ()
@@ -146,7 +146,7 @@ class Proposition:
 
 @dataclass(frozen=True, slots=True)
 class EarlierStance:
-    """Where somebody stood before they changed their mind, in as plain words as the later ones."""
+    """A person's stance before a change, in words as explicit as the later ones."""
 
     stance: PositionStance
     citation: SentenceCitation
@@ -156,7 +156,7 @@ class EarlierStance:
 @dataclass(frozen=True, slots=True)
 class Position:
     person: str
-    """The address under which the sentence was written."""
+    """The address of the sentence's mail."""
     name: str
     stance: PositionStance
     tier: Tier
@@ -165,17 +165,17 @@ class Position:
     answers: str | None = None
     """The mail that the sentence answers."""
     binding: bool | None = None
-    """Only in votes of a source that names its binding voters."""
+    """Set only in votes of a source that names its binding voters."""
     rule: str = ""
     marks: tuple[str, ...] = ()
-    """What a reader has to know of the sender: see `People.marks`."""
+    """Warnings about the sender: see `People.marks`."""
     read_by: ReadBy = ReadBy.RULES
     is_explicit: bool = True
-    """False where it follows from the argument, not from words: then it is shown as the model's reading."""
+    """False if it follows only from the argument. Then it is shown as the model's reading."""
     at: datetime | None = None
     """When the sentence was written."""
     earlier: EarlierStance | None = None
-    """The last other stance that the person took before, where they took one."""
+    """The person's last different stance before, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +185,9 @@ class Objection:
     fate: Fate
     tier: Tier = Tier.REMARK
     withdrawal: SentenceCitation | None = None
-    """The sentence in which its owner withdraws it explicitly."""
+    """The sentence that withdraws it explicitly."""
     marks: tuple[str, ...] = ()
-    """What a reader has to know of its mail and sender, as of a position."""
+    """Warnings about its mail and sender."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,13 +195,13 @@ class Decision:
     person: str
     citation: SentenceCitation
     tier: Tier
-    """SAID only by one with authority; else it is shown as a possible decision."""
+    """SAID only by a person with authority. Otherwise it is shown as a possible decision."""
     marks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Who decided, and in which role the source names them."""
+    """The person who decided, and the role in the source."""
 
     person: str
     name: str
@@ -210,7 +210,7 @@ class Authority:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many stand where, by the count of one with a role, in their words."""
+    """The count of positions that a person with a role stated, in their words."""
 
     by: Authority
     citation: SentenceCitation
@@ -218,7 +218,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class VoteCount:
-    """Votes by their last word; a proposer's own vote counts as any other."""
+    """Votes by each voter's last vote. A proposer's own vote counts like any other."""
 
     binding_for: int = 0
     binding_against: int = 0
@@ -230,7 +230,7 @@ class VoteCount:
 @dataclass(frozen=True, slots=True)
 class ThreadOutcome:
     kind: OutcomeKind
-    """The best guess. Say it only where the tier is SAID."""
+    """The best guess. State it only if the tier is SAID."""
     tier: Tier
     confidence: float
     sentence: str
@@ -238,14 +238,14 @@ class ThreadOutcome:
     basis: ConsensusBasis
     evidence: tuple[SentenceCitation, ...] = ()
     authority: Authority | None = None
-    """Set where the sentence names a person."""
+    """Set if the sentence names a person."""
     votes: VoteCount | None = None
     rule: str = ""
     read_by: ReadBy = ReadBy.RULES
     by: str = ""
-    """Whom the sentence names for it, with the role."""
+    """The person that the sentence names, with the role."""
     marks: tuple[str, ...] = ()
-    """Of the mails that it rests on; of one that is counted, of all positions that are said."""
+    """Warnings about the mails that show it. For a count: about all stated positions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,14 +255,14 @@ class OpenCall:
     question: SentenceCitation | None = None
     ends: date | None = None
     ends_text: str = ""
-    """The words that name the end; empty where the mail names none."""
+    """The words that name the end, or empty if the mail names none."""
     spoken: tuple[str, ...] = ()
     outstanding: tuple[SentenceCitation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """Three lines: what was asked, what came out, what is left. A line may be empty."""
+    """Three lines: the question, the outcome, and open points. A line may be empty."""
 
     asked: str
     came_out: str
@@ -271,7 +271,7 @@ class Headline:
 
 @dataclass(frozen=True, slots=True)
 class ReadDifference:
-    """Where rules and model read differently: the rules' reading stands, and both are told."""
+    """A difference between rules and model. The rules' reading counts, and both are shown."""
 
     what: str
     """A person's address, `outcome` or `genre`."""
@@ -281,38 +281,38 @@ class ReadDifference:
 
 @dataclass(frozen=True, slots=True)
 class NarratedSentence:
-    """A sentence in a model's words, and the sentences of the thread that it rests on."""
+    """A sentence in a model's words, and the sentences of the thread that show it."""
 
     text: str
     evidence: tuple[SentenceCitation, ...]
     is_borne: bool = True
-    """False where the cited words do not plainly say it: then it is shown as the model's reading."""
+    """False if the cited words do not say it explicitly. Then it is shown as the model's reading."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelReading:
-    """Which chat model read the thread, when, and what of its answer was refused."""
+    """The chat model that read the thread, the time, and the refused parts of its answer."""
 
     model: str
     read_at: datetime
     narrative: tuple[NarratedSentence, ...] = ()
     differences: tuple[ReadDifference, ...] = ()
     refused: tuple[str, ...] = ()
-    """The reasons for which claims were dropped, one each."""
+    """The reason for each dropped claim."""
     marked: tuple[str, ...] = ()
-    """The reasons for which claims stand as the model's reading only, one each."""
+    """The reason for each claim that is shown only as the model's reading."""
     cut: tuple[str, ...] = ()
-    """Mails of which the middle was left out for length, by Message-ID."""
+    """The Message-IDs of mails whose middle was omitted for length."""
     unread: int = 0
-    """Mails for which there was no room."""
+    """The number of mails that did not fit."""
     orders: tuple[str, ...] = ()
-    """Mails that speak to the reader, by Message-ID: nothing rests on the model's word alone."""
+    """The Message-IDs of mails that address the model. Then no claim depends on the model alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadReading:
     lang: str
-    """The language that most of the mail is in; other than `en`, nothing is judged."""
+    """The main language of the mail. Only `en` is judged."""
     genre: ReadGenre
     proposition: Proposition | None
     outcome: ThreadOutcome
@@ -324,16 +324,16 @@ class ThreadReading:
     headline: Headline
     has_consensus: bool
     consensus_type: ConsensusType | None
-    """Agreement where there is consensus; None where there is none and nobody is against it."""
+    """Agreement if there is consensus. None if there is no consensus and no opposition."""
     basis: ConsensusBasis
     open_call: OpenCall | None = None
     tallies: tuple[Tally, ...] = ()
     latest: tuple[LatestRemark, ...] = ()
-    """The last words of the main participants, the latest last: what is quoted where nothing can be said."""
+    """The last sentences of the main participants, latest last. They are quoted if nothing can be stated."""
     result_of: str | None = None
-    """For a result mail in a thread of its own: the vote's subject, without tags."""
+    """For a result mail in its own thread: the vote's subject, without tags."""
     model: ModelReading | None = None
-    """None where only the rules have read it."""
+    """None if only the rules have read it."""
 
 
 class CorrectionKind(StrEnum):
@@ -341,13 +341,13 @@ class CorrectionKind(StrEnum):
     OUTCOME = "outcome"
     GENRE = "genre"
     HIDDEN = "hidden"
-    """A sentence that no claim may rest on."""
+    """A sentence that no claim may cite."""
     REPORTED = "reported"
-    """A reader's report of an error: it waits for a corrector, and changes nothing by itself."""
+    """A reader's report of an error. It changes nothing until a corrector acts."""
 
 
 class Preset(StrEnum):
-    """In whose words acceptance, rulings and votes are read."""
+    """The customs by which acceptance, rulings and votes are read."""
 
     IETF = "ietf"
     GIT = "git"
@@ -357,7 +357,7 @@ class Preset(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> "Preset | None":
-        """Labelled corpora call the custom of git's list by the role that decides there."""
+        """Read the name that labeled corpora use for the custom of git's list."""
         return cls.GIT if value == "maintainer" else None
 
 
@@ -371,7 +371,7 @@ class RoleHolder:
     until: date | None = None
 
     def holds_on(self, day: date | None) -> bool:
-        """A mail without a date is in no period: a bounded role is not assumed for it."""
+        """Return whether the role is held on the day. A mail without a date is in no bounded period."""
         if day is None:
             return self.since is None and self.until is None
         return (self.since is None or self.since <= day) and (self.until is None or day <= self.until)
@@ -382,22 +382,22 @@ class SourceProfile:
     preset: Preset = Preset.FREE
     roles: tuple[RoleHolder, ...] = ()
     aliases: tuple[tuple[str, ...], ...] = ()
-    """Addresses of one person each, as an operator decided; the first stands for them."""
+    """The addresses of one person each, as an operator decided. The first is the main address."""
     namesakes: tuple[tuple[str, ...], ...] = ()
     """Addresses of different people with one name, as an operator decided."""
     authserv_id: str = ""
-    """Whose Authentication-Results count; nobody's where it is empty."""
+    """The server whose Authentication-Results count, or empty for none."""
     requires_authentication: bool = False
-    """Only a mail whose sender passed has a part in the reading."""
+    """Whether only mails with an authenticated sender are read."""
     gateways: tuple[str, ...] = ()
     """Addresses that write for many people, as an operator named them."""
     list_address: str = ""
-    """The list's own posting address: under it the list passes mail on for others."""
+    """The list's posting address, under which the list forwards mail of others."""
     list_id: str = ""
-    """The list's List-Id; by the posting address where it is empty."""
+    """The list's List-Id. If empty, the posting address is used."""
 
     def is_gateway(self, address: str, list_id: str) -> bool:
-        """Whether the address writes for others: only the source says so, never the mail alone."""
+        """Return whether the address writes for many people, which only the source decides, not the mail."""
         sender, own = address.lower(), self.list_address.lower()
         if sender in self.gateways:
             return True
@@ -412,7 +412,7 @@ class SummaryType(StrEnum):
 
 
 class Citation(BaseModel):
-    """Words of a mail that show a claim. Stored as it is, inside summaries."""
+    """Words of a mail that show a claim. It is stored inside summaries."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
@@ -422,13 +422,13 @@ class Citation(BaseModel):
     relevance_score: float
     message_key: str | None = None
     offset: int | None = Field(default=None, ge=0)
-    thread_id: str | None = None  # in a summary of several threads
+    thread_id: str | None = None  # set in a digest
 
 
 _MOST_CHARS = 240
 
 
-# The space after the hyphen, but not in "pre- and post-", and not where the hyphen is a dash.
+# The space after a hyphen, but not in "pre- and post-", and not after a dash.
 _BROKEN = re.compile(
     r"(?<=[^\W\d_][^\W_])-\s+(?=\w)"
     r"(?!(?:and|or|to|nor|und|oder|et|ou|y|o|but|so|which|that|this|these|it|we|you|he|she|they|there|if|not|"
@@ -438,7 +438,7 @@ _BROKEN = re.compile(
 
 
 def rejoined(quote: str) -> str:
-    """A quote as it is shown: a word that its mail breaks after a hyphen is in one piece."""
+    """Return the quote for display, with words joined that the mail breaks after a hyphen."""
     return _BROKEN.sub("-", quote)
 
 

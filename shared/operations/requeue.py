@@ -25,7 +25,7 @@ from shared.pipeline.event_builders import (
 from shared.pipeline.event_types import EventData, SummarizationRequested
 from shared.pipeline.events import STAGE_OF, Event, split_to_fit
 from shared.pipeline.readiness import ready_thread
-from shared.pipeline.state.attempts import count_requeue, given_up, record_requeue, undo_requeue
+from shared.pipeline.state.attempts import count_requeue, mark_failed, record_requeue, undo_requeue
 from shared.pipeline.state.threads import claim_version, mark_requested
 from shared.settings.app import Settings
 
@@ -123,7 +123,7 @@ class Requeuer:
         """Mark them as failed for good; returns those that this call marked."""
         store, session = self.clients.store, Session()
         marked = await _those_that(
-            dues, lambda due: given_up(store, due.subject, due.seen, error=due.reason, session=session)
+            dues, lambda due: mark_failed(store, due.subject, due.seen, error=due.reason, session=session)
         )
         for due in marked:
             log.error(

@@ -116,7 +116,7 @@ async def sweep(clients: Clients, options: Options | None = None) -> Run | None:
     try:
         if options.dry_run:
             return await _Sweep(clients, options).run()
-        async with Lease(clients.store, KIND, clients.runtime).held_if_free() as held:
+        async with Lease(clients.store, KIND, clients.runtime).hold_if_free() as held:
             if held:  # two at once would be safe, and waste work
                 return await _Sweep(clients, options).run()
             log.warning("another sweep is running: this one does nothing")

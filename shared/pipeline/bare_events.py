@@ -1,4 +1,7 @@
-"""Events as the specification lists them: those of the app name threads, versions and summaries, too."""
+"""Completion of events that have only the fields of the specification.
+
+The app's own events also name threads, versions and summaries.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -23,7 +26,7 @@ Rows = dict[str, dict[str, Any]]
 
 
 async def fill_in(data: EventData, clients: Clients, session: Session) -> EventData:
-    """Look up what the event leaves out. Of a document that does not exist, it stays empty."""
+    """Look up the optional fields that the event lacks. A missing document leaves its field empty."""
     match data:
         case JSONParsed() if not data.message_threads:
             messages = await _rows(Message, data.message_keys, clients, session)
@@ -62,7 +65,7 @@ async def fill_in(data: EventData, clients: Clients, session: Session) -> EventD
 
 
 async def _rows(model: type[Message | Chunk], ids: Sequence[str], clients: Clients, session: Session) -> Rows:
-    """By id. The event has no token of its publisher, so the primary is asked."""
+    """Return the rows by id. The event has no session token of its publisher, so read at the primary."""
     await clients.store.refresh(model, session)
     return {row["id"]: row for row in await clients.store.query_by_ids(QUERIES[model], ids, session)}
 

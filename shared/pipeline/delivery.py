@@ -1,4 +1,4 @@
-"""A message as the broker delivers it, how it is settled, and a copy of it for the same queue."""
+"""A delivered message, its settlement, and a copy of it for the same queue."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,25 +6,25 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from shared.azure.connections import Clients
-from shared.azure.servicebus.bus import Message, as_it_came
+from shared.azure.servicebus.bus import Message, raw_message
 from shared.azure.telemetry.metrics import trace_properties
 
-COPY = "-copy-"  # in the id of a copy, after the original's
-LONGEST_ORIGINAL = 80  # a message id has 128 characters at most
+COPY = "-copy-"  # follows the original id in the id of a copy
+LONGEST_ORIGINAL = 80  # a message id has at most 128 characters
 
 
 class Settlement(Protocol):
-    """How a stage settles its message."""
+    """The port through which a stage settles its message."""
 
     async def complete(self) -> None:
-        """The work is done."""
+        """Complete the message."""
 
     async def dead_letter(self, reason: str, description: str) -> bool:
-        """Set it aside at once; False where only the broker can, after its max delivery count."""
+        """Dead-letter the message at once. Return False if only the broker can, after all deliveries."""
 
 
 class RaiseToAbandon:
-    """The default: the host completes on return and abandons on an exception."""
+    """The default settlement: the host completes on return and abandons on an exception."""
 
     async def complete(self) -> None:
         return None
@@ -45,9 +45,9 @@ class Delivery:
     correlation_id: str | None = None
 
     def copy(self, clients: Clients, properties: Mapping[str, Any]) -> Message:
-        """The message once more, with these properties. Its id does not grow from copy to copy."""
+        """Return a copy of the message with these properties. Its id does not grow from copy to copy."""
         original = str(self.message_id).partition(COPY)[0][:LONGEST_ORIGINAL]
-        return as_it_came(
+        return raw_message(
             self.body,
             f"{original}{COPY}{clients.runtime.new_id()[:8]}",
             {**properties, **trace_properties()},

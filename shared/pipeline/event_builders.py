@@ -1,7 +1,6 @@
-"""One builder for each event, so that whoever publishes it again publishes the same.
+"""One builder for each event, shared by the stages and by the tools that publish an event again.
 
-The sweep, the integrity check and the operators' tools rebuild an event from stored documents. Duplicate
-detection and idempotency work only if their event equals the one that the stage publishes.
+Duplicate detection needs equal events from a stage, the sweep, the integrity check and the command line.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,13 +28,13 @@ from shared.pipeline.events import Event
 from shared.pipeline.topology import StageRow
 from shared.settings.app import Settings
 
-# An event stays far under the broker's 256 KB: readers load the whole text from the stored summary.
+# An event stays far below the broker's 256 KB. Readers load the whole text from the stored summary.
 MARKDOWN_IN_EVENT = 4000
 CITATIONS_IN_EVENT = 100
-# What the specification names in a request; the reader of a thread goes by neither.
+# Fields of a request in the specification. The reader of a thread uses neither.
 TOP_K = 12
 TEMPLATE = "consensus-summary-v1"
-API_CHANNEL = "api"  # where a report is published before any webhook hears of it
+API_CHANNEL = "api"  # every report is published here, before any webhook
 
 
 class PreparedChunk(NamedTuple):
@@ -49,7 +48,7 @@ class PreparedChunk(NamedTuple):
 def archive_ingested(
     archive_id: str, stored: Mapping[str, Any], *, started_at: datetime, completed_at: datetime
 ) -> ArchiveIngested:
-    """From the archive's stored fields."""
+    """Build the event from the archive's stored fields."""
     return ArchiveIngested(
         archive_id=archive_id,
         source_name=stored["source"],
@@ -66,7 +65,7 @@ def archive_ingested(
 def json_parsed(
     archive_id: str, messages: Sequence[tuple[str, str]], *, source_version: int = 0, seconds: float = 0.0
 ) -> JSONParsed:
-    """Of messages as pairs of key and thread id; `seconds` is what parsing the archive took."""
+    """Build the event from pairs of message key and thread id. `seconds` is the duration of the parsing."""
     threads = [thread for _, thread in messages]
     distinct = list(dict.fromkeys(threads))
     return JSONParsed(
@@ -90,7 +89,7 @@ def chunks_prepared(
     archive_id: str | None,
     versions: str = "",
 ) -> ChunksPrepared:
-    """Messages and threads are named apart from the chunks: some have no text of their own."""
+    """Build the event. Messages and threads are listed separately, because a message may have no chunks."""
     tokens = sum(chunk.token_count for chunk in chunks)
     return ChunksPrepared(
         message_keys=list(message_keys),
@@ -119,7 +118,7 @@ def embeddings_generated(
     collection: str,
     milliseconds_per_chunk: float,
 ) -> EmbeddingsGenerated:
-    """Names the threads of the event before: those whose messages have no chunk are not named otherwise."""
+    """Build the event. It lists the threads of the event before it, including threads without a chunk."""
     return EmbeddingsGenerated(
         chunk_ids=[chunk.id for chunk in chunks],
         embedding_count=count,
@@ -136,7 +135,7 @@ def embeddings_generated(
 
 
 def summary_request(thread_id: str, version: str, settings: Settings) -> SummarizationRequested:
-    """The same thread and version give the same request, whoever makes it."""
+    """Build the request. The same thread and version give the same request."""
     return SummarizationRequested(
         thread_ids=[thread_id],
         top_k=TOP_K,
@@ -158,7 +157,7 @@ def summary_complete(
     usage: SummaryMetadata | None = None,
     latency_ms: float = 0.0,
 ) -> SummaryComplete:
-    """Of a thread's summary or of a digest; `usage` has the tokens that a chat model has counted."""
+    """Build the event of a thread's summary or a digest. `usage` has the tokens that a chat model counted."""
     usage = usage or SummaryMetadata()
     return SummaryComplete(
         thread_id=summary.thread_id or summary.scope,
@@ -167,8 +166,10 @@ def summary_complete(
         summary_number=number,
         summary_markdown=summary.content_markdown[:MARKDOWN_IN_EVENT],
         citations=[
-            EventCitation(message_id=it.message_id, chunk_id=it.chunk_id, offset=it.offset or 0)
-            for it in citations[:CITATIONS_IN_EVENT]
+            EventCitation(
+                message_id=citation.message_id, chunk_id=citation.chunk_id, offset=citation.offset or 0
+            )
+            for citation in citations[:CITATIONS_IN_EVENT]
         ],
         llm_backend=backend,
         llm_model=model,
@@ -189,9 +190,6 @@ def report_published(report: Report) -> ReportPublished:
     )
 
 
-# failures
-
-
 def failed_event(
     stage: StageRow[Any],
     event: Event[Any],
@@ -201,9 +199,9 @@ def failed_event(
     record_id: str | None = None,
     now: datetime,
 ) -> FailureData:
-    """The stage's *Failed event about the event that it gave up, with the fields that the two share."""
+    """Build the stage's *Failed event about the event that failed, with the fields that both have."""
     data: EventData = event.data
-    # The failed event needs a subject, also where the event that failed names no thread.
+    # The *Failed event needs an id, even if the event that failed names no thread.
     threads = data.named_threads() or data.subject_ids()[:1] or [event.event_id]
     known = {
         "thread_id": threads[0],
@@ -221,5 +219,5 @@ def failed_event(
 
 
 def error_fields(failure: ClassifiedError, attempts: int) -> dict[str, Any]:
-    """What every *Failed event says."""
+    """Return the fields of every *Failed event."""
     return {"error_message": failure.message, "error_type": failure.error_type, "retry_count": attempts}

@@ -1,7 +1,6 @@
-"""The data of each event, as docs/requirements.md lists them, with extensions marked.
+"""The data of each event in docs/requirements.md, with extensions marked.
 
-Each class is also its entry in the catalogue: its name is the event type, `routing_key` and `version` are
-those of the list, and `identity` names the fields that make two events the same event.
+The name of a class is its event type. Two events with equal `identity` fields are the same event.
 """
 
 from datetime import datetime
@@ -18,7 +17,7 @@ Ids = Annotated[list[Id], Field(min_length=1)]
 
 
 def _inside(path: str) -> str:
-    """Check that the path stays inside its container, and breaks no log."""
+    """Check that the path stays inside its container and is printable in a log."""
     if any(part in {"", ".", ".."} for part in path.removeprefix("/").split("/")) or not path.isprintable():
         raise ValueError("must be a path inside the container")
     return path
@@ -28,21 +27,21 @@ BlobPath = Annotated[str, Field(max_length=1024), AfterValidator(_inside)]
 
 
 class EventData(BaseModel):
-    """Unknown fields are tolerated: a newer publisher may know more than we do."""
+    """The data of an event. Unknown fields of a newer publisher are ignored."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 
     routing_key: ClassVar[str]
     version: ClassVar[str] = "1.0"
     identity: ClassVar[tuple[str, ...]]
-    ids_field: ClassVar[str]  # the documents it is about, for idempotency keys
+    ids_field: ClassVar[str]  # the ids of its documents, for idempotency keys
 
     def subject_ids(self) -> list[str]:
         value = getattr(self, self.ids_field)
         return list(value) if isinstance(value, list) else [value]
 
     def trace_ids(self) -> dict[str, list[str]]:
-        """What the event is about, by the name of its id: for those who follow it."""
+        """Return the ids in the event by kind, for traces."""
         ids: dict[str, list[Any]] = {
             "archive_id": [getattr(self, "archive_id", None)],
             "thread_id": [
@@ -58,7 +57,7 @@ class EventData(BaseModel):
         return {name: [id_ for id_ in values if id_] for name, values in ids.items()}
 
     def named_threads(self) -> list[str]:
-        """Of an event about threads. Those without a chunk in the event are named beside its chunks."""
+        """Return the threads of the event, including threads without a chunk in it."""
         return sorted({*getattr(self, "thread_ids", ()), *getattr(self, "chunk_threads", ())})
 
     def identity_values(self) -> list[Any]:
@@ -66,12 +65,12 @@ class EventData(BaseModel):
 
 
 class FailureData(EventData):
-    """What the failure events have in common."""
+    """The fields of every *Failed event."""
 
     error_message: str
     error_type: str
     retry_count: Count
-    record_id: Id | None = None  # extension: of the failure record that the stage wrote, or would have
+    record_id: Id | None = None  # extension: the id of the stage's failure record, even if it is not stored
 
 
 class ArchiveIngested(EventData):
@@ -114,7 +113,7 @@ class JSONParsed(EventData):
     thread_ids: list[Id]
     parsing_duration_seconds: Amount
     message_threads: list[Id] = []  # extension: the thread of each key
-    source_version: Count = 0  # extension: no label or text of these messages is of a later version
+    source_version: Count = 0  # extension: the highest version of labels and texts of these messages
 
 
 class ParsingFailed(FailureData):
@@ -135,7 +134,7 @@ class ChunksPrepared(EventData):
 
     message_keys: list[Id]
     chunk_count: Count
-    chunk_ids: list[Id]  # none where the messages have no text of their own
+    chunk_ids: list[Id]  # empty if the messages have only quotes
     chunks_ready: bool
     chunking_strategy: str
     avg_chunk_size_tokens: Amount
@@ -143,8 +142,8 @@ class ChunksPrepared(EventData):
     chunk_messages: list[Id] = []  # extension: the message key of each chunk
     chunk_labels: list[Count] = []  # extension: the label version of each chunk
     thread_ids: list[Id] = []  # extension: threads that have changed, those without a chunk here included
-    versions: str = ""  # extension: a hash of the messages' versions of texts and labels, and their conflicts
-    archive_id: Id | None = None  # extension: the archive that brought the messages in
+    versions: str = ""  # extension: a hash of the messages' text versions, label versions and conflicts
+    archive_id: Id | None = None  # extension: the archive of the messages
 
     def subject_ids(self) -> list[str]:
         return self.chunk_ids or self.message_keys
@@ -174,7 +173,7 @@ class EmbeddingsGenerated(EventData):
     avg_generation_time_ms: Amount
     chunk_threads: list[Id] = []  # extension: the thread of each chunk
     thread_ids: list[Id] = []  # extension: threads that have changed, those without a chunk here included
-    versions: str = ""  # extension: as ChunksPrepared has it
+    versions: str = ""  # extension: the same as in ChunksPrepared
 
     def subject_ids(self) -> list[str]:
         return self.chunk_ids or self.thread_ids
@@ -205,7 +204,7 @@ class SummarizationRequested(EventData):
 
 
 class SummaryRecheck(EventData):
-    """Not published: orchestration schedules it on its own queue, for the end of the quiet period."""
+    """A private event that orchestration schedules on its own queue for the end of the quiet period."""
 
     routing_key = "summary.recheck"
     identity = ("thread_ids", "versions", "claimed_by")
@@ -245,9 +244,9 @@ class SummaryComplete(EventData):
     tokens_prompt: Count
     tokens_completion: Count
     latency_ms: Amount
-    summary_id: str | None = None  # extension: the stored summary, which holds the whole text
-    summary_type: str = "thread"  # extension: where it is about several threads, thread_id is its scope
-    summary_number: Count | None = None  # extension: one that is current again has another number
+    summary_id: str | None = None  # extension: the stored summary, which has the whole text
+    summary_type: str = "thread"  # extension: for a digest, thread_id is its scope
+    summary_number: Count | None = None  # extension: a summary that becomes current again gets a new number
 
 
 class SummarizationFailed(FailureData):

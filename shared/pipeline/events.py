@@ -1,9 +1,9 @@
-"""Events: the envelope around their data, the catalogue of their types, and the splitting of large ones.
+"""Events: the envelope of their data, the catalogue of their types, and the splitting of large events.
 
 event_type, event_id, timestamp, version, data   R-102 of docs/requirements.md
-session   {container: session token}: what a reader needs to see the writes that the event announces
-attempt   which logical attempt at the documents this is; the sweep counts it up
-life      after which deletion of its archive: events of an archive that came again are not those of before
+session   {container: session token}: lets a reader see the writes that the event announces
+attempt   the number of the attempt at the documents, which the sweep raises
+life      the last deletion of the archive, so that events of an archive that is stored again differ
 """
 
 import hashlib
@@ -45,10 +45,10 @@ def event_class(event_type: str) -> type[EventData]:
 
 Data = TypeVar("Data", bound=EventData)
 MAJOR_VERSION = "1"
-LONGEST_VERSION = 6
+MAX_VERSION_LENGTH = 6
 NAMED_IDS = 3
-LONGEST_LIFE = 64
-MOST_ATTEMPTS = 1000  # far above every setting: a number beyond it was made up
+MAX_LIFE_LENGTH = 64
+MAX_ATTEMPTS = 1000  # far above every setting, so a higher number is forged
 SessionToken = Annotated[str, Field(max_length=16_384, pattern=r"^[\x20-\x7e]*$")]
 _SAFE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -62,8 +62,8 @@ class Event(BaseModel, Generic[Data]):
     version: str = Field(max_length=32)
     data: Data
     session: dict[Id, SessionToken] = {}
-    attempt: int = Field(default=1, ge=1, le=MOST_ATTEMPTS)
-    life: str = Field(default="", max_length=LONGEST_LIFE, exclude_if=lambda life: not life)
+    attempt: int = Field(default=1, ge=1, le=MAX_ATTEMPTS)
+    life: str = Field(default="", max_length=MAX_LIFE_LENGTH, exclude_if=lambda life: not life)
 
     @classmethod
     def of(
@@ -75,7 +75,7 @@ class Event(BaseModel, Generic[Data]):
         life: str = "",
         now: datetime,
     ) -> "Event[Data]":
-        """An event about to be published. The same data, attempt and life give the same event_id."""
+        """Create an event. The same data, attempt and life give the same event_id."""
         event_type = type(data).__name__
         digest = _identity_digest(event_type, data, attempt, life)
         return envelope_of(type(data))(
@@ -91,11 +91,11 @@ class Event(BaseModel, Generic[Data]):
 
     @property
     def message_id(self) -> str:
-        """The broker's duplicate detection drops a second message with this id."""
+        """The id that the broker's duplicate detection compares."""
         return _identity_digest(self.event_type, self.data, self.attempt, self.life).hex()
 
     def idempotency_key(self, stage: str | None = None) -> str:
-        """`<stage>-<id>-<id>-<id>`; more ids than three are told apart by a hash of them all."""
+        """Return `<stage>-<id>-<id>-<id>`. A hash of all ids follows if there are more than three."""
         ids = self.data.subject_ids()
         named = [_safe(id_) for id_ in ids[:NAMED_IDS]]
         rest = [_short_hash(ids)] if len(ids) > NAMED_IDS else []
@@ -106,7 +106,7 @@ class Event(BaseModel, Generic[Data]):
 
 
 def parse_event(body: bytes | str) -> Event[Any]:
-    """Read an event; InvalidEventError says where the fault is."""
+    """Parse an event. Raise InvalidEventError with the invalid field."""
     try:
         envelope = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -121,27 +121,24 @@ def parse_event(body: bytes | str) -> Event[Any]:
     try:
         return envelope_of(known).model_validate_json(body)
     except ValidationError as error:
-        raise InvalidEventError(f"{event_type}: {_faults(error)}") from None
+        raise InvalidEventError(f"{event_type}: {_describe_errors(error)}") from None
 
 
 @cache
 def envelope_of(data: type[EventData]) -> type[Event[Any]]:
-    """The envelope class for this data: generic at run time, which the type checker cannot follow.
-
-    Cached, because pydantic drops and rebuilds a class that nobody references.
-    """
+    """Return the envelope class of this data. The cache keeps pydantic from rebuilding the class."""
     return cast("type[Event[Any]]", Event.__class_getitem__(data))
 
 
 def _check_version(event_type: str, version: Any) -> None:
     major = version.partition(".")[0] if isinstance(version, str) else ""
-    if major.isdecimal() and len(major) < LONGEST_VERSION and int(major) > int(MAJOR_VERSION):
+    if major.isdecimal() and len(major) < MAX_VERSION_LENGTH and int(major) > int(MAJOR_VERSION):
         raise NewerVersionError(f"{event_type}: version {version} is newer than this app's {MAJOR_VERSION}.x")
     if major != MAJOR_VERSION:
         raise InvalidEventError(f"{event_type}: version: {version!r} is not a version {MAJOR_VERSION}.x")
 
 
-def _faults(error: ValidationError) -> str:
+def _describe_errors(error: ValidationError) -> str:
     shown = [
         f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
         for problem in error.errors(include_input=False, include_url=False)[:5]
@@ -161,7 +158,7 @@ def _short_hash(ids: list[str]) -> str:
 
 
 def _safe(text: str) -> str:
-    """Ids of ours are hashes already; a name from outside must fit a Cosmos id."""
+    """Return the text, or its hash if it does not fit a Cosmos DB id."""
     return text if _SAFE_ID.fullmatch(text) else _short_hash([text])
 
 
@@ -172,7 +169,7 @@ class EventTooLargeError(PermanentError):
     """An event is too large and cannot be split."""
 
 
-# The list to cut, the lists that run beside it, and the field that counts it.
+# The list to split, the lists that are parallel to it, and the field that counts it.
 _CUTS: dict[type[EventData], tuple[str, tuple[str, ...], str | None]] = {
     JSONParsed: ("message_keys", ("message_threads",), "message_count"),
     ChunksPrepared: ("chunk_ids", ("chunk_threads", "chunk_messages", "chunk_labels"), "chunk_count"),
@@ -182,7 +179,7 @@ _CUTS: dict[type[EventData], tuple[str, tuple[str, ...], str | None]] = {
 
 
 def split_to_fit(data: Data, *, limit: int = MAX_EVENT_BYTES, overhead: int = 4096) -> list[Data]:
-    """The same announcement in as many events as needed; `overhead` is for the envelope and its tokens."""
+    """Split the data into as many events as needed. `overhead` is reserved for the envelope."""
     size = len(data.model_dump_json().encode()) + overhead
     if size <= limit:
         return [data]
@@ -198,7 +195,7 @@ def split_to_fit(data: Data, *, limit: int = MAX_EVENT_BYTES, overhead: int = 40
 
 
 def _middle(data: EventData, name: str) -> int:
-    """Half-way, moved to the nearest border between two threads: a thread stays whole where it can."""
+    """Return the border between two threads that is nearest to the middle, or the middle."""
     half = len(getattr(data, name)) // 2
     threads = getattr(data, "message_threads", None) or getattr(data, "chunk_threads", [])
     borders = [i for i in range(1, len(threads)) if threads[i] != threads[i - 1]]
@@ -206,10 +203,10 @@ def _middle(data: EventData, name: str) -> int:
 
 
 def _cut(data: Data, piece: slice) -> Data:
-    name, beside, counter = _CUTS[type(data)]
+    name, parallel, counter = _CUTS[type(data)]
     items = getattr(data, name)[piece]
     changes: dict[str, Any] = {name: items}
-    changes |= {field: getattr(data, field)[piece] for field in beside}
+    changes |= {field: getattr(data, field)[piece] for field in parallel}
     if counter is not None:
         changes[counter] = len(items)
     if isinstance(data, JSONParsed) and data.message_threads:
@@ -223,7 +220,7 @@ def _cut(data: Data, piece: slice) -> Data:
 
 
 def _threads(data: ChunksPrepared | EmbeddingsGenerated, piece: slice) -> list[str]:
-    """Those of the piece's chunks; and with the first piece, those that have no chunk in the event."""
+    """Return the threads of the piece's chunks. The first piece adds the threads without a chunk."""
     with_chunks = list(dict.fromkeys(data.chunk_threads[piece]))
     if piece.start is not None:
         return with_chunks

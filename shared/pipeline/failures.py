@@ -1,4 +1,4 @@
-"""The failure record: the payload of a dead letter (R-802), stored where it can be sorted and searched."""
+"""The failure record: the payload of a dead letter (R-802), stored so that it can be sorted and searched."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from shared.pipeline.events import Event
 
 _EXTENSION = r"\.(?:mbox|mbx|mail|eml|mime|txt|zip|tar|tgz|gz|bz2|xz|zst)\b(?:\.\w{1,5})?"
 _VARIABLE = re.compile(
-    rf"\A(?:[\w-]{{1,64}}/[^\n]{{1,300}}?|[^\n]{{1,300}}?{_EXTENSION})(?=: )"  # the file it is about
+    rf"\A(?:[\w-]{{1,64}}/[^\n]{{1,300}}?|[^\n]{{1,300}}?{_EXTENSION})(?=: )"  # the file name at the start
     r"|[\w.@+%-]{0,300}(?:/[\w.@+%-]{1,300})+"  # a path: every archive has its own
     rf"|[\w@+%-]{{1,300}}{_EXTENSION}"
     r"|<[^>\s]+>|[0-9a-f]{8,}|0x[0-9a-f]+|\d+",
@@ -27,7 +27,7 @@ MAX_KEPT_BODY = 64 * 1024
 
 
 def error_hash(stage: str, failure: ClassifiedError) -> str:
-    """Return the same hash for the same cause, with any ids and numbers in its message."""
+    """Return a hash of the cause, without the ids, paths and numbers in its message."""
     shape = _VARIABLE.sub("#", failure.message)
     return hashlib.sha256(json.dumps([stage, failure.error_type, shape]).encode()).hexdigest()[:16]
 
@@ -43,9 +43,9 @@ def failure_record(
     attempt_count: int,
     now: datetime,
 ) -> FailureRecord:
-    """The record of an event that failed, or of a delivery that is no event.
+    """Return the record of an event that failed, or of a delivery that is not an event.
 
-    Its id is made of the event's idempotency key and attempt: the same failure, told twice, is one record.
+    Its id contains the event's idempotency key and attempt, so a repeated report gives the same record.
     """
     body = delivery.body if delivery is not None else event.to_json() if event is not None else b""
     attempt = event.attempt if event is not None else 1
@@ -72,7 +72,7 @@ def failure_record(
 
 
 def _original(body: bytes) -> dict[str, Any] | str:
-    """The event as it came; what is not JSON as text, cut to what a record can hold."""
+    """Return the event, or the first 64 KB of a body that is too large or not a JSON object."""
     try:
         parsed = json.loads(body)
     except (ValueError, RecursionError):
@@ -88,11 +88,11 @@ Item = TypeVar("Item")
 async def isolate_failures(
     items: Sequence[Item], work: Callable[[Sequence[Item]], Awaitable[None]]
 ) -> list[tuple[Item, ClassifiedError]]:
-    """Do the work on all items that let it be done. Return the others, and why.
+    """Do the work on all items. Return the items that fail permanently, each with its error.
 
-    Only a permanent failure makes a batch split. Any other is raised, so that the whole batch is tried again.
+    A permanent failure splits the batch. Any other failure is raised, so that the whole batch is retried.
     """
-    poison: list[tuple[Item, ClassifiedError]] = []
+    failed: list[tuple[Item, ClassifiedError]] = []
     waiting = [list(items)] if items else []
     while waiting:
         batch = waiting.pop()
@@ -106,5 +106,5 @@ async def isolate_failures(
             if middle:
                 waiting += [batch[middle:], batch[:middle]]
             else:
-                poison.append((batch[0], failure))
-    return poison
+                failed.append((batch[0], failure))
+    return failed

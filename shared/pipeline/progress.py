@@ -1,8 +1,6 @@
-"""How far an archive has come through the stages: figures of what is stored now, by indexed counts.
+"""The progress of an archive through the stages, from indexed counts of its stored documents.
 
-Each stage counts what it works on: parsing the archive, chunking its messages, embedding their chunks, and
-the rest its threads. What was given up is counted beside what is done, and named as a gap: an archive is
-complete when every one of its threads is reported or given up, and nothing else of it is under way.
+An archive is complete when all its chunks and threads are processed or failed. A failed document is a gap.
 """
 
 import asyncio
@@ -32,12 +30,12 @@ class StageProgress:
 
     @property
     def settled(self) -> bool:
-        """All that there is, is done or given up; whether more will come, the stages before it can tell."""
+        """Whether all stored documents are processed or failed. Earlier stages may still add documents."""
         return self.done + self.failed >= self.total
 
     @property
     def share(self) -> float:
-        """How much of it is settled, from 0 to 1."""
+        """The settled share, from 0 to 1."""
         return min((self.done + self.failed) / self.total, 1.0) if self.total else 0.0
 
 
@@ -50,21 +48,21 @@ class ArchiveProgress:
 
     @property
     def complete(self) -> bool:
-        """All that it has is embedded and reported, or given up; or the archive itself is given up."""
+        """Whether all its documents are processed or failed, or the archive itself failed permanently."""
         if self.status == ArchiveStatus.FAILED_MAX_RETRIES:
             return True
-        # A thread that is reported may have got a message, or other content, that is still on its way.
+        # A thread with a report may have a new message that is not processed yet.
         settled = all(self.stage(row.name).settled for row in (CHUNKING, EMBEDDING, REPORTING))
         return self.status == ArchiveStatus.PROCESSED and settled
 
     @property
     def failed(self) -> bool:
-        """The archive could not be read: it may be tried again, by the sweep or by an operator."""
+        """Whether the archive could not be read. The sweep or an operator may retry it."""
         return self.status in {ArchiveStatus.FAILED, ArchiveStatus.FAILED_MAX_RETRIES}
 
     @property
     def percent(self) -> int:
-        """Of the whole way; 100 only when it is complete."""
+        """The percentage over all stages. It is 100 only if the archive is complete."""
         if self.complete:
             return 100
         share, all_before = float(self.stages[0].done), bool(self.stages[0].done)
@@ -75,15 +73,16 @@ class ArchiveProgress:
 
     @property
     def gaps(self) -> list[str]:
-        """What is missing for good, in words."""
+        """Descriptions of the documents that failed permanently."""
         found = [_gap(self.skipped, "message", "could not be read in the archive")]
-        whats = {
+        problems = {
             PARSING.name: "could not be parsed",
             CHUNKING.name: "could not be chunked",
             EMBEDDING.name: "could not be embedded (missing in semantic search)",
             REPORTING.name: "could not be reported (no current report)",
         }
-        found += [_gap(self.stage(name).failed, self.stage(name).unit, what) for name, what in whats.items()]
+        for name, problem in problems.items():
+            found.append(_gap(self.stage(name).failed, self.stage(name).unit, problem))
         return [gap for gap in found if gap]
 
     def stage(self, name: str) -> StageProgress:
@@ -134,8 +133,8 @@ async def _counted(query: NamedQuery, archive_id: str, clients: Clients) -> int:
     return sum(found)
 
 
-def _gap(count: int, unit: str, what: str) -> str:
-    return f"{count} {unit if count == 1 else unit + 's'} {what}" if count else ""
+def _gap(count: int, unit: str, problem: str) -> str:
+    return f"{count} {unit if count == 1 else unit + 's'} {problem}" if count else ""
 
 
 def measure_report(
@@ -146,20 +145,23 @@ def measure_report(
     *,
     metrics: Metrics | None = None,
 ) -> timedelta | None:
-    """Record how long this new report took; None where it brings no news. `before`: the one it replaced."""
+    """Record the time from the archive's arrival to this report, or None if the report has no new mail.
+
+    `before` is the report that it replaced.
+    """
     arrived = max((archive.arrived_at for archive in report.evidence if archive.arrived_at), default=None)
-    if arrived is None or _was_asked_for(thread, since=arrived):
+    if arrived is None or _was_requested(thread, since=arrived):
         return None
     if before is not None and before.published_at >= arrived:
         return None
-    taken = report.published_at - arrived
+    latency = report.published_at - arrived
     instruments = metrics or pipeline_metrics()
-    instruments.report_latency.record(max(taken.total_seconds(), 0.0))
-    instruments.report_objective.add(1, {"met": str(taken <= objective).lower()})
-    return taken
+    instruments.report_latency.record(max(latency.total_seconds(), 0.0))
+    instruments.report_objective.add(1, {"met": str(latency <= objective).lower()})
+    return latency
 
 
-def _was_asked_for(thread: Thread, *, since: datetime) -> bool:
-    """Whether an operation has it read anew since then; to the day, as the operation's id has it."""
+def _was_requested(thread: Thread, *, since: datetime) -> bool:
+    """Return whether an operation requested a rereading on or after that day. Its id has only the day."""
     day = day_of_audit(thread.edition) if thread.edition else None
     return day is not None and day >= f"{since:%Y-%m-%d}"

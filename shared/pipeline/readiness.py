@@ -1,7 +1,7 @@
-"""Whether a thread is ready for its summary.
+"""Decide whether a thread is ready for its summary, and compute its version.
 
-A thread is ready when all its members are stored and chunked, and all their chunks are settled (embedded, or
-given up). Its member list decides, and no label. Its version is a hash of what it is made of.
+A thread is ready when all its members are stored and chunked, and all their chunks are embedded or failed.
+The member list decides, never a label. The version is a hash of the members and their texts.
 """
 
 import hashlib
@@ -28,15 +28,15 @@ _NO_DATE = datetime.min.replace(tzinfo=UTC)
 
 
 class MemberState(NamedTuple):
-    """A message or a chunk of a thread, as far as readiness goes."""
+    """The state of a message or chunk that readiness depends on."""
 
     status: ProcessingStatus
     version_part: str
-    """What it adds to the thread's version."""
+    """Its contribution to the thread's version."""
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> "MemberState":
-        # Conflicting copies change nothing but a flag, which the report has to show.
+        # Conflicting copies change only a flag, but the report has to show it.
         parts = (row["id"], row.get("text_version") or "", row.get("conflicts") or "")
         return cls(ProcessingStatus(row["status"]), "".join(map(str, parts)))
 
@@ -44,31 +44,31 @@ class MemberState(NamedTuple):
 def is_ready(
     thread: Thread, message_states: Sequence[MemberState], chunk_states: Sequence[MemberState]
 ) -> bool:
-    """The rule. A member that was given up does not hold the thread up: its summary names the gap."""
+    """Return whether all members are stored and finished. A failed member is a gap that the summary names."""
     return has_all_messages(thread.message_count, len(message_states)) and all(
         is_finished(state.status) for state in (*message_states, *chunk_states)
     )
 
 
 def has_all_messages(message_count: int, stored: int) -> bool:
-    """A thread is written before its messages, so it may count more than are stored yet."""
+    """Return whether all messages are stored. A thread is written before its messages."""
     return stored >= message_count
 
 
 def is_finished(status: ProcessingStatus) -> bool:
-    """Whether the stages are done with a message or a chunk."""
+    """Return whether the stages have processed or given up a message or chunk."""
     return status is not ProcessingStatus.PENDING
 
 
 def version_of(states: Iterable[MemberState], edition: str | None = None) -> str:
-    """Of what was processed, in any order, and of the operation that had it read anew."""
+    """Return a hash of the processed members in any order. A requested rereading changes the edition."""
     parts = sorted(state.version_part for state in states if state.status is ProcessingStatus.PROCESSED)
     content: object = parts if edition is None else {"members": parts, "edition": edition}
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
 
 def corrected_version(content: str, corrections: int) -> str:
-    """The version of what was read, with the number of its corrections where there are any."""
+    """Append the number of corrections, if any, to the version of the content."""
     return f"{content}-{corrections}" if corrections else content
 
 
@@ -78,38 +78,40 @@ def uncorrected_version(version: str) -> str:
 
 @dataclass(frozen=True)
 class ReadyThread:
+    """A thread that is ready, and its current version."""
+
     thread: Thread
     version: str
 
     @property
     def is_new(self) -> bool:
-        """Whether a summary of this version was never requested."""
+        """Whether this version differs from the version that was requested last."""
         return self.version != self.thread.content_hash
 
 
 def member_keys(thread: Thread) -> list[str]:
-    """The keys of its messages, by its member list. A redirect has none."""
+    """Return the message keys in the thread's member list. A redirect has none."""
     return [message_key(member["id"], thread.source or "") for member in thread.threading.get("members", ())]
 
 
 async def ready_thread(clients: Clients, thread_id: str, session: Session) -> ReadyThread | None:
-    """The thread and its version; None where it is not ready, or not there."""
+    """Return the thread and its version, or None if it is not ready or does not exist."""
     await clients.store.refresh(Thread, session)
     thread = await clients.store.find(Thread, thread_id, session)
     return None if thread is None else _if_ready(thread, *await _states_of(clients, [thread], session))
 
 
 async def version_of_members(clients: Clients, thread: Thread, session: Session) -> str | None:
-    """The version that the members of this thread make now; None where it is not ready.
+    """Return the current version of the thread's members, or None if the thread is not ready.
 
-    Whoever goes by it writes on the condition that the thread is as it was read.
+    A write that depends on it must have the condition that the thread is as it was read.
     """
     ready = _if_ready(thread, *await _states_of(clients, [thread], session))
     return None if ready is None else ready.version
 
 
 async def ready_threads(clients: Clients, threads: Sequence[Thread], session: Session) -> list[ReadyThread]:
-    """Those that are ready, of many at once."""
+    """Return the threads that are ready, with one set of reads for all of them."""
     await clients.store.refresh(Thread, session)
     messages, chunks = await _states_of(clients, threads, session)
     found = (_if_ready(thread, messages, chunks) for thread in threads)
@@ -117,7 +119,7 @@ async def ready_threads(clients: Clients, threads: Sequence[Thread], session: Se
 
 
 States = dict[str, list[MemberState]]
-"""Of messages or of their chunks, by the key of the message."""
+"""The states of messages or of their chunks, by message key."""
 
 
 def _if_ready(thread: Thread, messages: States, chunks: States) -> ReadyThread | None:
@@ -131,9 +133,9 @@ def _if_ready(thread: Thread, messages: States, chunks: States) -> ReadyThread |
 
 
 async def _states_of(clients: Clients, threads: Sequence[Thread], session: Session) -> tuple[States, States]:
-    """Of the chunks, those of the set that their message names; one that is missing counts as pending.
+    """Read the states of all messages and of the chunks in the sets that the messages name.
 
-    The chunks are read at the primary after the messages: the chunks of a processed message are seen.
+    A missing chunk counts as pending. Chunks are read after messages, so a processed message has its chunks.
     """
     keys = sorted({key for thread in threads for key in member_keys(thread)})
     await clients.store.refresh(Message, session)
@@ -154,13 +156,13 @@ async def _states_of(clients: Clients, threads: Sequence[Thread], session: Sessi
 
 
 async def load_members(clients: Clients, thread: Thread, session: Session) -> list[Message]:
-    """The messages of the thread by its member list, in the order of `load_messages`."""
+    """Return the messages of the thread's member list, in the order of `load_messages`."""
     rows = await clients.store.query_by_ids(MESSAGES_BY_KEY, member_keys(thread), session)
     return sorted((read_document(Message, row) for row in rows), key=_by_date)
 
 
 async def load_messages(clients: Clients, thread_id: str, session: Session) -> list[Message]:
-    """The messages with the label of this thread, by date; those without one come first."""
+    """Return the messages with this thread's label by date. Messages without a date come first."""
     found = await clients.store.query_documents(Message, MESSAGES_OF_THREAD, session, thread=thread_id)
     return sorted(found, key=_by_date)
 

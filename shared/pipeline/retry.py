@@ -1,7 +1,7 @@
-"""How often work is tried again, and how long each retry waits.
+"""How often work is retried, and how long each retry waits.
 
-An event waits in the broker: a copy of its message comes after the delay, and its properties count the
-retries. An upload or a fetch, which no broker can hold, waits inside its call (`with_backoff`).
+An event waits in the broker: a copy of its message is delivered after the delay, and its properties count the
+retries. An upload or a fetch is not a message, so it waits inside its call (`with_backoff`).
 """
 
 import hashlib
@@ -36,11 +36,11 @@ Result = TypeVar("Result")
 MAX_ATTEMPTS_EXCEEDED = "max_attempts_exceeded"
 TTL_EXCEEDED = "ttl_exceeded"
 NON_RETRYABLE = "non_retryable_error"
-NEAR_END = 0.8  # the share of its time after which a waiting event is warned about
-BACKOFF_IN_RACE_DELAYS = 20  # 5 s where a race waits 250 ms: a service takes longer to recover
-_MAX_EXPONENT = 64  # every factor above 1 has reached any real cap by then, and a float would overflow
-OUTAGE_RETRIES = 600  # at the longest delay some two days
-OUTAGE_CAP_TIMES = 5  # the longest delay, 5 minutes where other failures wait for one
+NEAR_END = 0.8  # the share of the maximum age after which a retry logs a warning
+BACKOFF_IN_RACE_DELAYS = 20  # 5 s if a race waits 250 ms: a service takes longer to recover
+_MAX_EXPONENT = 64  # any real cap is reached before that, and a float would overflow later
+OUTAGE_RETRIES = 600  # about two days at the longest delay
+OUTAGE_CAP_TIMES = 5  # the longest delay is 5 minutes, and 1 minute for other failures
 NUMBER, RACES, BACKOFFS, OUTAGES, SINCE, CHAIN = (
     RETRY_PREFIX,
     f"{RETRY_PREFIX}_races",
@@ -49,19 +49,19 @@ NUMBER, RACES, BACKOFFS, OUTAGES, SINCE, CHAIN = (
     f"{RETRY_PREFIX}_since",
     f"{RETRY_PREFIX}_chain",
 )
-CLAIM_KEPT_SECONDS = 24 * 3600.0  # a claim outlives its event, for copies that come late
+CLAIM_KEPT_SECONDS = 24 * 3600.0  # longer than its event, for copies that are delivered late
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
-MAX_CLAIMS = 5  # of a number, against other copies that claim at the same time
+MAX_CLAIMS = 5  # attempts to claim a number while other copies claim
 
 
 def exponential(base: float, attempt: int, cap: float, *, factor: float = 2.0) -> float:
-    """Exponential backoff: base * factor^(attempt - 1), at most `cap`. Attempts count from 1."""
+    """Return base * factor^(attempt - 1), at most `cap`. Attempts count from 1."""
     exponent = min(max(attempt - 1, 0), _MAX_EXPONENT)
     return float(min(base * factor**exponent, cap))
 
 
 class GaveUpError(PipelineError):
-    """No more retries are made."""
+    """The work failed, and its policy allows no further retry."""
 
     def __init__(self, reason: str, attempts: int, failure: ClassifiedError) -> None:
         super().__init__(f"{failure.error_type}: {failure.message}")
@@ -71,12 +71,12 @@ class GaveUpError(PipelineError):
 
 
 class RetryContestedError(TransientError):
-    """Other copies of the event claimed their numbers at each try: this one does not know its own yet."""
+    """Other copies of the event changed the claim at each attempt of this copy."""
 
 
 @dataclass(frozen=True)
 class RetryDecision:
-    """Try again after this delay, or give up for this reason."""
+    """Retry after this delay, or give up for this reason if the delay is None."""
 
     delay: float | None
     reason: str = ""
@@ -91,12 +91,12 @@ class Backoff:
     cap_seconds: float = 60.0
     factor: float = 2.0
     max_age_seconds: float = math.inf  # of the event
-    jitter: bool = False  # U(0, delay), so that failures at the same time are not retried at the same time
+    jitter: bool = False  # U(0, delay), so that simultaneous failures are not retried simultaneously
 
     def decide(
         self, retries: int, age: float = 0.0, *, asked_for: float | None = None, source: Random | None = None
     ) -> RetryDecision:
-        """After so many retries of an event of this age. `asked_for` is the wait that the service wants."""
+        """Decide after this number of retries at this age. `asked_for` is the service's Retry-After."""
         if retries >= self.max_retries:
             return RetryDecision(None, MAX_ATTEMPTS_EXCEEDED)
         if age >= self.max_age_seconds:
@@ -107,7 +107,7 @@ class Backoff:
         return RetryDecision(max(delay, min(asked_for or 0.0, self.cap_seconds)))
 
     def near_limit(self, retries: int, age: float) -> str | None:
-        """Return which limit is near, for a warning."""
+        """Return the limit that is near, for a warning."""
         if retries >= self.max_retries:
             return f"its last retry of {self.max_retries:g}"
         if age > NEAR_END * self.max_age_seconds:
@@ -121,10 +121,8 @@ class RetryPolicy:
 
     transient: Backoff
     race: Backoff | None = None
-    outage: Backoff | None = None  # as other transient failures where it is None
-    newer: Backoff = Backoff(
-        math.inf, 60, 60, max_age_seconds=24 * 3600
-    )  # another version of the app takes it
+    outage: Backoff | None = None  # None: like other transient failures
+    newer: Backoff = Backoff(math.inf, 60, 60, max_age_seconds=24 * 3600)  # until a newer instance takes it
 
     @classmethod
     def of_events(cls, settings: Settings) -> Self:
@@ -149,7 +147,7 @@ class RetryPolicy:
         return {ErrorKind.RACE: self.race, ErrorKind.TRANSIENT: self.transient}.get(failure.kind)
 
 
-# Of requests, which are no events: some three hours, and a quarter of an hour for a document that is missing.
+# Requests are retried for about three hours, and for a quarter of an hour if a document is missing.
 REQUESTS = RetryPolicy(
     Backoff(40, cap_seconds=300), Backoff(8, cap_seconds=300), Backoff(OUTAGE_RETRIES, cap_seconds=300)
 )
@@ -157,13 +155,13 @@ REQUESTS = RetryPolicy(
 
 @dataclass(frozen=True)
 class Retry:
-    """How often the event was retried, after races and after other failures, and since when."""
+    """The number of retries of an event so far, after races and after other failures, and their start."""
 
     races: int = 0
     backoffs: int = 0
-    since: datetime = LONG_AGO  # the event was first enqueued then, or last met an outage
-    chain: str = ""  # the same for a message and all its copies; another when the event is sent again
-    outages: int = 0  # so many of the backoffs were those of a dependency
+    since: datetime = LONG_AGO  # when the event was first enqueued, or last met an outage
+    chain: str = ""  # the same for a message and its copies. A resent event has another.
+    outages: int = 0  # the number of backoffs that were outages of a dependency
 
     @classmethod
     def of(cls, delivery: Delivery, now: datetime) -> Self:
@@ -182,7 +180,7 @@ class Retry:
 
     @property
     def attempts(self) -> int:
-        """How often the work was tried, this time included."""
+        """The number of attempts, including the current one."""
         return self.number + 1
 
     def age(self, runtime: Runtime) -> float:
@@ -200,7 +198,7 @@ class Retry:
         )
 
     def _retries_of(self, failure: ClassifiedError, policy: RetryPolicy) -> int:
-        """So many were made after failures of this kind."""
+        """Return the number of retries after failures of this kind."""
         if failure.kind is ErrorKind.RACE:
             return self.races
         if policy.outage is None:
@@ -210,7 +208,7 @@ class Retry:
     def after(
         self, error: Exception, policy: RetryPolicy, runtime: Runtime
     ) -> tuple[Self, ClassifiedError, float]:
-        """Return the next retry, the failure and the delay in between. Raise GaveUpError at the end."""
+        """Return the next retry, the failure and the delay. Raise GaveUpError if no retry is left."""
         if isinstance(error, GaveUpError):
             raise error
         failure = classify(error)
@@ -223,7 +221,7 @@ class Retry:
         if failure.kind is ErrorKind.RACE:
             return replace(self, races=self.races + 1)
         failed = replace(self, backoffs=self.backoffs + 1)
-        # A race after an outage has its whole time: the event did not pass it in vain.
+        # An outage restarts the age, so that a race after it has the full time.
         return replace(failed, outages=self.outages + 1, since=now) if failure.is_outage else failed
 
     def properties(self) -> Mapping[str, str | int]:
@@ -231,16 +229,16 @@ class Retry:
         return {**counts, SINCE: self.since.isoformat(), CHAIN: self.chain}
 
     async def schedule(self, clients: Clients, queue: str, delivery: Delivery, seconds: float) -> None:
-        """Have the broker deliver the message again after so many seconds, as this retry."""
+        """Schedule a copy of the message as this retry, to be delivered after so many seconds."""
         known = without_earlier(delivery.properties)
         copy = delivery.copy(clients, {**known, **self.properties()})
         due = clients.runtime.now() + timedelta(seconds=seconds)
         await clients.bus.send_to_queue(queue, [copy], at=due)
 
     async def claim(self, clients: Clients, delivery: Delivery) -> bool:
-        """Whether this copy may do the work: no other of this number, and no later one, came first.
+        """Return whether this copy may do the work: no other copy has claimed this or a later number.
 
-        The first delivery has no copies, and claims nothing. A copy that is delivered again has its claim.
+        The first delivery needs no claim. A redelivered copy finds its own claim.
         """
         if not self.number:
             return True
@@ -264,7 +262,7 @@ class Retry:
             ):
                 return True
         raise RetryContestedError(
-            f"retry {self.number} of {delivery.message_id} is claimed by others all the time"
+            f"retry {self.number} of {delivery.message_id} lost {MAX_CLAIMS} attempts to claim its number"
         )
 
 
@@ -275,7 +273,7 @@ async def with_backoff(
     what: str,
     sleep: Callable[[float], Awaitable[None]],
 ) -> Result:
-    """Do the work, and again after transient failures, up to the bound. GaveUpError says why it ended."""
+    """Do the work and retry it after transient failures. Raise GaveUpError with the reason at the limit."""
     retry, policy, runtime = Retry(), RetryPolicy(backoff), Runtime()
     while True:
         try:

@@ -1,9 +1,9 @@
-"""Run the work on each message of a queue, and on each event of a stage.
+"""The runner: everything that happens around the handler of a queue or stage.
 
-    claim the retry -> count the attempt -> work -> announce -> mark done -> complete
+    claim the retry -> count the attempt -> handle -> publish -> mark done -> complete
 
-A failure that may pass waits in the broker: a copy of the message comes after the delay, and counts on.
-Any other is recorded and announced as *Failed, and its message becomes a dead letter that names the cause.
+After a transient failure, the broker delivers a copy of the message after a delay, and the copy continues the
+count. Any other failure is recorded and announced as *Failed, and the message becomes a dead letter.
 """
 
 import json
@@ -60,19 +60,19 @@ from shared.pipeline.topology import QueueRow
 log = logging.getLogger(__name__)
 Data = TypeVar("Data", bound=EventData)
 Result = TypeVar("Result")
-MAX_OVERTAKEN = 3  # attempts that one delivery repeats without waiting
-LONGEST_WAIT_HERE = 60.0  # where the broker takes no copy: it may take the next
-MAX_WAITS_HERE = 3  # then the broker delivers the message again, when it is back
-SHOWN_ERROR = 1000
-SET_ASIDE = f"{FAILURE_PREFIX}timestamp"
+MAX_CONFLICTS = 3  # attempts that are repeated at once in one delivery
+MAX_LOCAL_WAIT_SECONDS = 60.0  # if the broker does not accept a copy
+MAX_LOCAL_WAITS = 3  # in an outage. Then the broker delivers the message again.
+MAX_ERROR_LENGTH = 1000
+FAILURE_TIMESTAMP = f"{FAILURE_PREFIX}timestamp"
 
 
 class StageFailedError(PipelineError):
-    """The stage gave the message up. The broker delivers it again, and makes it a dead letter in the end."""
+    """The stage gave up. The broker redelivers the message and finally makes it a dead letter."""
 
 
 class QueueRunner:
-    """Retries the work on a message, and gives it up, whatever the work is."""
+    """Retry the work on a message, or give up. The work may be of any kind."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class QueueRunner:
     async def handle_event_with_retry(
         self, delivery: Delivery, work: Callable[[Retry], Awaitable[Result]], key: str
     ) -> Result | None:
-        """Return None where a copy of the message waits in the broker, or came first."""
+        """Return the result of the work, or None if a copy of the message waits or was handled first."""
         retry, waited = Retry.of(delivery, self._runtime.now()), 0
         while True:
             try:
@@ -104,34 +104,32 @@ class QueueRunner:
                 result = await work(retry)
             except Exception as error:
                 retry, failure, delay = retry.after(error, self._policy, self._runtime)
-                self._note_retry(key, retry, failure, delay)
-                if await self._waits_in_broker(delivery, retry, delay):
+                self._log_retry(key, retry, failure, delay)
+                if await self._schedule_copy(delivery, retry, delay):
                     return None
                 waited += 1
-                if failure.is_outage and waited >= MAX_WAITS_HERE:
-                    raise StageFailedError(f"{failure.error_type}: the broker takes no copy") from error
+                if failure.is_outage and waited >= MAX_LOCAL_WAITS:
+                    raise StageFailedError(f"{failure.error_type}: the broker accepts no copy") from error
             else:
                 if retry.number:
-                    self._note_success(key, retry)
+                    self._log_success(key, retry)
                 return result
 
-    async def _waits_in_broker(self, delivery: Delivery, retry: Retry, delay: float) -> bool:
-        """Leave the message to a copy of it that comes later. Where the broker takes none, wait here."""
+    async def _schedule_copy(self, delivery: Delivery, retry: Retry, delay: float) -> bool:
+        """Schedule a copy and complete the message. If the broker accepts no copy, wait and return False."""
         try:
             await retry.schedule(self._clients, self._row.name, delivery, delay)
         except (*SDK_ERRORS, OSError):
-            log.exception("%s could not schedule a retry, and waits itself", self._row.name)
-            await self._runtime.sleep(min(delay, LONGEST_WAIT_HERE))
+            log.exception("%s could not schedule a retry and waits in the process", self._row.name)
+            await self._runtime.sleep(min(delay, MAX_LOCAL_WAIT_SECONDS))
             return False
         await delivery.settlement.complete()
         return True
 
-    # counting and logging
-
-    def _note_retry(self, key: str, retry: Retry, failure: ClassifiedError, delay: float) -> None:
-        """A race is normal work until it nears a limit. Every other failure is a warning."""
+    def _log_retry(self, key: str, retry: Retry, failure: ClassifiedError, delay: float) -> None:
+        """Count and log a retry. A race is normal until it is near a limit. Other failures are warnings."""
         race = self._policy.race
-        if retry.number == 1:  # once an event: what share of them needs a retry is the question
+        if retry.number == 1:  # once for each event: the metric is the share of events with a retry
             self._metrics.events_retried.add(1, {**self._labels, "error_type": failure.error_type})
         if failure.kind is not ErrorKind.RACE or race is None:
             log.warning(
@@ -146,7 +144,7 @@ class QueueRunner:
         if limit := race.near_limit(retry.races, retry.age(self._runtime)):
             log.warning("Event %s is at %s", key, limit)
 
-    def _note_success(self, key: str, retry: Retry) -> None:
+    def _log_success(self, key: str, retry: Retry) -> None:
         seconds = retry.age(self._runtime)
         log.info(
             "Event %s processed successfully after %d retry attempts (total latency: %.2fs)",
@@ -156,8 +154,6 @@ class QueueRunner:
             self._metrics.retry_success.add(1, {**self._labels, "attempt": str(retry.races)})
             self._metrics.retry_latency.record(seconds, self._labels)
             self._metrics.retry_attempts.record(retry.races, self._labels)
-
-    # giving up
 
     async def give_up(self, delivery: Delivery, event: Event[Any] | None, error: GaveUpError) -> None:
         failure = error.failure
@@ -181,34 +177,34 @@ class QueueRunner:
             attempt_count=error.attempts,
             now=self._runtime.now(),
         )
-        is_new = delivery.delivery_count == 1  # unless the record says otherwise
+        is_new = delivery.delivery_count == 1  # the best guess if the record cannot be stored
 
-        async def record_it() -> None:
+        async def store_record() -> None:
             nonlocal is_new
             is_new = await self._clients.store.create(record, Session())
             if not is_new:
                 await self._clients.store.upsert(record, Session())
 
-        recorded = await self._best_effort("failure record", record_it())
+        recorded = await self._best_effort("failure record", store_record())
         if event is not None:
-            await self._tell(event, error, record)
+            await self._announce_failure(event, error, record)
         if is_new:
             self._metrics.failures.add(1, {**self._labels, "error_type": failure.error_type})
         if (recorded or failure.kind is ErrorKind.PERMANENT) and await self._best_effort(
-            "dead letter", self._set_aside(delivery, record)
+            "dead letter", self._dead_letter(delivery, record)
         ):
             return
         raise StageFailedError(f"{failure.error_type}: {error.reason}") from error
 
-    async def _tell(self, event: Event[Any], error: GaveUpError, record: FailureRecord) -> None:
-        """Tell other parts of the app. Only its sender looks at the outcome of a request."""
+    async def _announce_failure(self, event: Event[Any], error: GaveUpError, record: FailureRecord) -> None:
+        """Do nothing for a request: only its sender reads the outcome. A stage overrides this."""
 
-    async def _set_aside(self, delivery: Delivery, record: FailureRecord) -> None:
-        """Make it a dead letter, at once or by a copy that is refused until the broker makes it one."""
+    async def _dead_letter(self, delivery: Delivery, record: FailureRecord) -> None:
+        """Dead-letter the message, or send a copy that is refused until the broker dead-letters it."""
         cause: dict[str, str | int] = {
             "idempotency_key": record.idempotency_key,
             "attempt_count": record.attempt_count,
-            "last_error": record.last_error[:SHOWN_ERROR],
+            "last_error": record.last_error[:MAX_ERROR_LENGTH],
             "error_type": record.error_type,
             "abandoned_reason": record.abandoned_reason,
             "service_name": record.service_name,
@@ -223,21 +219,21 @@ class QueueRunner:
             self._row.name, [delivery.copy(self._clients, {**known, **named})]
         )
 
-    async def _best_effort(self, what: str, work: Awaitable[None]) -> bool:
-        """Reporting must not hide the failure that it reports: its own is logged and counted."""
+    async def _best_effort(self, name: str, work: Awaitable[None]) -> bool:
+        """Return whether the report succeeded. An error in it must not hide the error that it reports."""
         try:
             await work
         except Exception:
-            log.exception("%s could not store the %s", self._row.name, what)
+            log.exception("%s could not store the %s", self._row.name, name)
             self._metrics.failures.add(1, {**self._labels, "error_type": "ReportingError"})
             return False
         return True
 
 
-def refuse_set_aside(delivery: Delivery) -> None:
-    """Raise for a message with a cause, unless an operator sent it again from the dead letters."""
+def refuse_dead_letter(delivery: Delivery) -> None:
+    """Raise for a message that was given up, unless an operator resent it from the dead-letter queue."""
     known: Mapping[str, Any] = delivery.properties
-    if SET_ASIDE in known and not was_dead_letter(known):
+    if FAILURE_TIMESTAMP in known and not was_dead_letter(known):
         cause = [str(known.get(f"{FAILURE_PREFIX}{name}")) for name in ("error_type", "abandoned_reason")]
         raise StageFailedError(": ".join(cause))
 
@@ -245,8 +241,8 @@ def refuse_set_aside(delivery: Delivery) -> None:
 async def run_request(
     row: QueueRow, delivery: Delivery, clients: Clients, work: Callable[[], Awaitable[Any]]
 ) -> None:
-    """Do the work of a queue that is no stage's: fetches, operations, deletions, deliveries, the ledger."""
-    refuse_set_aside(delivery)
+    """Run the work of a queue without a stage: fetches, operations, deletions, deliveries, the ledger."""
+    refuse_dead_letter(delivery)
     runner = QueueRunner(row, clients, REQUESTS)
     try:
         await runner.handle_event_with_retry(delivery, lambda _retry: work(), str(delivery.message_id))
@@ -255,6 +251,8 @@ async def run_request(
 
 
 class StageRunner(QueueRunner, Generic[Data]):
+    """Run the handler of a stage on each event of its queue."""
+
     def __init__(
         self,
         stage: Stage[Data],
@@ -266,8 +264,8 @@ class StageRunner(QueueRunner, Generic[Data]):
         self._stage = stage
 
     async def run(self, delivery: Delivery) -> None:
-        """Process one delivery. Returns when it is done; raises to have it delivered again."""
-        refuse_set_aside(delivery)
+        """Process one delivery. An exception makes the broker deliver the message again."""
+        refuse_dead_letter(delivery)
         attributes: dict[str, str | int] = {
             "pipeline.stage": self._stage.name,
             "pipeline.delivery_count": delivery.delivery_count,
@@ -290,7 +288,7 @@ class StageRunner(QueueRunner, Generic[Data]):
             session = Session(read.session)
             data = await fill_in(read.data, self._clients, session)
             event = read.model_copy(update={"data": data})
-            return await self._attempts(event, session)
+            return await self._repeat_on_conflict(event, session)
 
         key = str(delivery.message_id) if event is None else event.idempotency_key(self._stage.name)
         try:
@@ -313,7 +311,7 @@ class StageRunner(QueueRunner, Generic[Data]):
         return event
 
     def _describe(self, event: Event[Data], span: PipelineSpan) -> None:
-        """What the event is about, as far as it says."""
+        """Set the ids of the event and of its documents on the span."""
         span.set_attribute("pipeline.event_id", event.event_id)
         span.set_attribute("pipeline.event_type", event.event_type)
         span.set_attribute("pipeline.attempt", event.attempt)
@@ -321,21 +319,21 @@ class StageRunner(QueueRunner, Generic[Data]):
         for name, ids in event.data.trace_ids().items():
             set_ids(span, name, ids)
 
-    async def _attempts(self, event: Event[Data], session: Session) -> StageResult:
-        """One, and more at once where others overtook it. The session keeps what the last one has seen."""
-        for _ in range(MAX_OVERTAKEN):
+    async def _repeat_on_conflict(self, event: Event[Data], session: Session) -> StageResult:
+        """Repeat the attempt at once after a conflict. The session keeps what the last attempt has seen."""
+        for _ in range(MAX_CONFLICTS):
             try:
                 return await self._attempt(event, session)
             except ConflictError as error:
-                log.info("%s was overtaken: %s", self._stage.name, error)
+                log.info("%s met a conflict: %s", self._stage.name, error)
         return await self._attempt(event, session)
 
     async def _attempt(self, event: Event[Data], session: Session) -> StageResult:
-        work = StageContext(self._clients, session, event.attempt, self._runtime)
+        context = StageContext(self._clients, session, event.attempt, self._runtime)
         if self._stage.row.max_attempts is not None:
             subjects, store = self._stage.subjects(event.data), self._clients.store
-            await count_attempt(store, subjects, attempt=event.attempt, now=work.now(), session=session)
-        outcome = await self._stage.handler_of(event)(event, work)
+            await count_attempt(store, subjects, attempt=event.attempt, now=context.now(), session=session)
+        outcome = await self._stage.handler_of(event)(event, context)
         await self._announce(outcome, event.life, session)
         if outcome.after_announcing is not None:
             await outcome.after_announcing()
@@ -355,8 +353,8 @@ class StageRunner(QueueRunner, Generic[Data]):
             for part in split_to_fit(data)
         ]
 
-    async def _tell(self, event: Event[Data], error: GaveUpError, record: FailureRecord) -> None:
-        """Keep the error on the documents that the event is about, and announce it."""
+    async def _announce_failure(self, event: Event[Data], error: GaveUpError, record: FailureRecord) -> None:
+        """Store the error on the documents of the event and publish the *Failed event."""
         session, now = Session(event.session), self._runtime.now()
         marked = record_failed_attempt(
             self._clients.store,

@@ -1,4 +1,4 @@
-"""A stage, as its module declares it: its row of the topology, and what it does."""
+"""A stage as its module declares it: its row of the topology, and its handler with its context and result."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ Data = TypeVar("Data", bound=EventData)
 
 @dataclass(frozen=True)
 class StageContext:
-    """One attempt at one event: what to talk to, and the session that sees what the event announces."""
+    """The context of one attempt. Reads with its session see the writes that the event announces."""
 
     clients: Clients
     session: Session
@@ -32,7 +32,7 @@ class StageContext:
 
 @dataclass(frozen=True)
 class ScheduledEvent:
-    """An internal event of the stage, which the broker holds back for a while on the stage's own queue."""
+    """An internal event of the stage, scheduled on the stage's own queue."""
 
     seconds: float
     data: EventData
@@ -40,7 +40,7 @@ class ScheduledEvent:
 
 @dataclass(frozen=True)
 class StageResult:
-    """What to announce or schedule, and what may be marked done once that is sent."""
+    """The events to publish and to schedule, and the work that follows after they are sent."""
 
     announce: Sequence[EventData] = ()
     scheduled: Sequence[ScheduledEvent] = ()
@@ -53,7 +53,7 @@ Handler = Callable[[Event[Any], StageContext], Awaitable[StageResult]]
 
 @dataclass(frozen=True)
 class DocumentRef:
-    """A document that an event is about: its attempts are counted and its last error is kept."""
+    """A document of an event. It counts its attempts and keeps its last error."""
 
     model: type[Document]
     id: str
@@ -61,23 +61,23 @@ class DocumentRef:
 
 @dataclass(frozen=True)
 class Stage(Generic[Data]):
-    """The handler loads, works and writes idempotently, and returns what to announce.
+    """The handler loads, works, writes idempotently, and returns the events to publish.
 
-    It never publishes itself: the runner does, after the writes.
+    The runner publishes them, so that a crash never leaves an event without the writes that it announces.
     """
 
     row: StageRow[Data]
     handle: Callable[[Event[Data], StageContext], Awaitable[StageResult]]
-    documents: Callable[[Data], Iterable[str]]  # the ids of those that the event is about
+    document_ids: Callable[[Data], Iterable[str]]  # of the documents whose attempts are counted
     internal: Mapping[type[EventData], Handler] = field(default_factory=dict)  # the row's internal events
-    failed_status: str | None = None  # what its documents become when it fails for good
+    failed_status: str | None = None  # the status of its documents after a permanent failure
 
     @property
     def name(self) -> str:
         return self.row.name
 
     def handler_of(self, event: Event[Any]) -> Handler:
-        """InvalidEventError where the event is another stage's."""
+        """Return the handler of the event. Raise InvalidEventError for an event of another stage."""
         if isinstance(event.data, self.row.consumes):
             return self.handle
         if type(event.data) in self.internal:
@@ -86,4 +86,4 @@ class Stage(Generic[Data]):
         raise InvalidEventError(f"{event.event_type} is not for {self.name}: it takes {wanted}")
 
     def subjects(self, data: Data) -> list[DocumentRef]:
-        return [DocumentRef(self.row.document, id_) for id_ in self.documents(data)]
+        return [DocumentRef(self.row.document, id_) for id_ in self.document_ids(data)]

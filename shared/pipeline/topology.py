@@ -1,8 +1,7 @@
-"""The topology of the pipeline: one row for each stage, and one for each other queue.
+"""The topology of the pipeline: one row for each stage and one for each other queue.
 
-A stage's name is also the name of its queue, of the topic's subscription that forwards to that queue, and of
-its Function. Triggers, the catalogue of events, the failure ledger, the sweep, the dead-letter tools and the
-status page read this table; a test compares it with infra/servicebus/Config.json and host.json.
+A stage, its queue, its Function, and the subscription that forwards its event to the queue have one name.
+A test compares this table with infra/servicebus/Config.json and host.json.
 """
 
 from dataclasses import dataclass
@@ -19,12 +18,12 @@ Data = TypeVar("Data", bound=EventData)
 
 @dataclass(frozen=True, kw_only=True)
 class QueueRow:
-    """A queue, and the Function of the same name that takes its messages."""
+    """A queue and the Function of the same name that receives its messages."""
 
     name: str
-    max_deliveries: int = 10  # the broker's: then it moves the message to the dead letters
-    concurrent_calls: int = 16  # in each instance of the app: host.json has one figure for all triggers
-    patience: float = 1.0  # how many times the usual 30 minutes a message may wait here
+    max_deliveries: int = 10  # after these deliveries the broker makes the message a dead letter
+    concurrent_calls: int = 16  # in each instance of the app. host.json has one figure for all triggers.
+    patience: float = 1.0  # multiplies the 30 minutes after which a waiting message raises an alert
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,15 +36,15 @@ class ProducerRow(QueueRow):
 
 @dataclass(frozen=True, kw_only=True)
 class StageRow(ProducerRow, Generic[Data]):
-    """A stage: it is triggered by an event, and its documents remember their attempts."""
+    """A stage, which an event triggers. Its documents count their attempts."""
 
     consumes: type[Data]
-    document: type[RetryableDocument]  # what its event is about
-    internal: tuple[type[EventData], ...] = ()  # what it sends to its own queue, past the topic
-    # The setting that bounds the attempts at one document; None where the sweep does not requeue for this
-    # stage, because the documents are another stage's to finish.
+    document: type[RetryableDocument]
+    internal: tuple[type[EventData], ...] = ()  # events that it sends to its own queue, not to the topic
+    # The setting that limits the attempts at one document. None if the sweep does not requeue for this stage,
+    # because another stage finishes the documents.
     max_attempts: str | None = None
-    rebuild_fields: tuple[str, ...] = ()  # of the document: what the sweep rebuilds the event from
+    rebuild_fields: tuple[str, ...] = ()  # the document's fields that the sweep rebuilds the event from
     open_condition: str = "true"  # false for documents with a pending status that need no work
 
 
@@ -109,7 +108,7 @@ REPORTING = StageRow(
     document=Thread,
 )
 
-# In the order in which an archive goes through them.
+# In the order that an archive passes them.
 STAGES: tuple[StageRow[Any], ...] = (
     PARSING, CHUNKING, EMBEDDING, ORCHESTRATION, SUMMARIZATION, REPORTING,
 )  # fmt: skip
@@ -118,8 +117,8 @@ PRODUCERS: tuple[ProducerRow, ...] = (INGESTION, *STAGES)
 STAGE_OF_FAILURE = {producer.fails_as.__name__: producer.name for producer in PRODUCERS}
 
 FAILURES = QueueRow(name="failures")  # the ledger: every *Failed event
-OPERATIONS = QueueRow(name="operations", patience=2)  # operators' requests that run in the background
-REMOVAL = QueueRow(name="removal", patience=2)  # deletions of archives and sources; one may run 20 minutes
-DELIVERIES = QueueRow(name="deliveries")  # the times at which reports are due at webhooks
+OPERATIONS = QueueRow(name="operations", patience=2)  # requests of operators that run in the background
+REMOVAL = QueueRow(name="removal", patience=2)  # deletions of archives and sources, up to 20 minutes each
+DELIVERIES = QueueRow(name="deliveries")  # scheduled messages for reports that are due at webhooks
 QUEUE_ROWS: tuple[QueueRow, ...] = (*PRODUCERS, FAILURES, OPERATIONS, REMOVAL, DELIVERIES)
 QUEUES = tuple(row.name for row in QUEUE_ROWS)

@@ -39,7 +39,7 @@ from shared.pipeline.state.deliveries import (
     mark_digest_refused,
     mark_digest_sent,
     postpone_digest,
-    subscription_lapsed,
+    unconfirm_subscription,
 )
 from shared.publishing.mails import confirmation, digest, entries_of
 from shared.settings.app import Settings
@@ -126,7 +126,7 @@ async def _send_digest(clients: Clients, subscription: Subscription, now: dateti
     settings = clients.settings
     if _has_lapsed(settings, subscription, now):
         if await _send(clients, subscription, confirmation(settings, subscription, now), now):
-            await subscription_lapsed(clients.store, subscription, now)
+            await unconfirm_subscription(clients.store, subscription, now)
         return False
     reader = Caller.of_account(settings, subscription.account, subscription.roles, subscription.groups)
     store = (await clients_of(clients, reader)).store

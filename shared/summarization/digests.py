@@ -32,7 +32,7 @@ from shared.pipeline.event_builders import summary_complete
 from shared.pipeline.event_types import SummaryComplete
 from shared.pipeline.events import Event
 from shared.pipeline.state.summaries import (
-    digest_unnamed,
+    clear_deleted_summary,
     fail_digest,
     finish_digest,
     name_digest,
@@ -285,7 +285,7 @@ async def refresh_digest(clients: Clients, scope: DigestScope, now: datetime) ->
     store, session = clients.store, Session()
     digest = await _begin(clients, scope, now)
     selected = await select_threads(clients, scope, session)
-    digest = await digest_unnamed(store, digest, now, session)
+    digest = await clear_deleted_summary(store, digest, now, session)
     summary = await _store(clients, scope, selected, now, session) if selected.shown else None
     number = await name_digest(store, digest, summary.id if summary else None, now, session)
     if number is None:

@@ -385,7 +385,7 @@ class ThreadCommit:
         name = f"threads-{source_key(self._source)}"
         lease = Lease(self._store, name, self._clients.runtime, patience=LOCK_PATIENCE)
         try:
-            await stack.enter_async_context(lease.held(self._session))
+            await stack.enter_async_context(lease.hold(self._session))
         except LeaseTakenError:
             log.info("the lock %s was not free within %.0f s: going on without it", name, LOCK_PATIENCE)
 

@@ -11,7 +11,7 @@ from azure.servicebus import ServiceBusMessage
 from azure.servicebus.aio import ServiceBusClient
 from azure.servicebus.exceptions import ServiceBusError
 
-from shared.azure.servicebus.bus import Bus, KeptOpen
+from shared.azure.servicebus.bus import Bus, OpenHandlers
 from shared.pipeline.topology import QUEUES
 from tests.support.cloud import servicebus_connection
 from tests.support.services import RunningService, running_service
@@ -89,7 +89,7 @@ class Opened:
 
 
 async def test_the_one_that_was_not_used_for_longest_makes_room() -> None:
-    kept = KeptOpen(2)
+    kept = OpenHandlers(2)
     made = []
 
     def make() -> Opened:

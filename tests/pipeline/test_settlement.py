@@ -70,8 +70,8 @@ class Bench:
     seen: list[StageContext] = field(default_factory=list)
     result: Callable[[], StageResult] = StageResult
 
-    async def work(self, _event: Event[JSONParsed], work: StageContext) -> StageResult:
-        self.seen.append(work)
+    async def work(self, _event: Event[JSONParsed], context: StageContext) -> StageResult:
+        self.seen.append(context)
         self.outbox.journal.append("worked")
         return self.result()
 

@@ -58,23 +58,23 @@ class Toy:
     def stage(self) -> Stage[JSONParsed]:
         return Stage(CHUNKING, self.handle, _documents)
 
-    async def handle(self, event: Event[JSONParsed], work: StageContext) -> StageResult:
+    async def handle(self, event: Event[JSONParsed], context: StageContext) -> StageResult:
         self.works.append(event.event_id)
         self.at_step("started")
-        session = Session() if self.withhold_session else work.session
+        session = Session() if self.withhold_session else context.session
         data = event.data
         keys = data.message_keys
-        messages = await work.clients.store.find_many(Message, keys, session)
+        messages = await context.clients.store.find_many(Message, keys, session)
         if len(messages) < len(keys):
             raise DocumentNotFoundError("not all announced messages are there")
         self.at_step("loaded")
         chunks = [chunk_of(messages[key]) for key in keys]
-        await work.clients.store.create_missing(chunks, work.session)
+        await context.clients.store.create_missing(chunks, context.session)
         self.at_step("stored")
-        await work.clients.index.upsert([_indexed(chunk) for chunk in chunks])
+        await context.clients.index.upsert([_indexed(chunk) for chunk in chunks])
         self.at_step("indexed")
         for chunk in chunks if self.uploads else []:
-            await work.clients.blobs.upload(RAW, f"{chunk.id}.txt", chunk.text.encode())
+            await context.clients.blobs.upload(RAW, f"{chunk.id}.txt", chunk.text.encode())
         self.at_step("uploaded")
         prepared = ChunksPrepared(
             message_keys=data.message_keys,

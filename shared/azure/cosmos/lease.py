@@ -1,7 +1,7 @@
 """A lease in Cosmos DB: one worker at a time, across processes.
 
-The holder renews it while it works. A holder that dies renews nothing, so the lease expires and another
-worker takes it. All writes are conditional on the ETag: of two workers that try at once, one succeeds.
+The holder renews the lease while it works. The lease of a holder that dies expires, and another worker takes
+it. All writes are conditional on the ETag, so of two simultaneous workers one succeeds.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 HELD_SECONDS = 120.0
 WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.1
-RENEWALS = 3  # in the lock's life: it outlasts one that fails, and one that comes late
+RENEWALS = 3  # in the lifetime of the lock: one may fail and one may be late
 
 _waiting: WeakKeyDictionary[Store, dict[str, asyncio.Lock]] = WeakKeyDictionary()
 
@@ -31,7 +31,7 @@ def _turns(store: Store) -> dict[str, asyncio.Lock]:
 
 
 class LeaseTakenError(TransientError):
-    """Another worker holds the lock, and did not release it in time."""
+    """Another worker holds the lock and did not release it in time."""
 
 
 class Lease:
@@ -52,24 +52,25 @@ class Lease:
         self._seconds, self._patience, self._poll = seconds, patience, poll
 
     @asynccontextmanager
-    async def held(self, session: Session | None = None, *, for_good: bool = False) -> AsyncIterator[None]:
-        """Until the work is done. `for_good`: nobody will want this lock again, so its document goes.
+    async def hold(
+        self, session: Session | None = None, *, delete_after: bool = False
+    ) -> AsyncIterator[None]:
+        """Hold the lock. `delete_after` deletes its document, for a name that is never used again.
 
-        The session sees what those wrote who held the lock before with theirs, wherever they ran. A holder
-        that is paused for longer than the lock lives goes on without it: no write may depend on the lock
-        alone.
+        The session sees the writes of earlier holders. A holder that is paused for too long loses the lock
+        and continues, so no write may depend on the lock alone.
         """
         session = session or Session()
-        # Those of this process take turns without asking the store again and again.
+        # Workers of this process wait for each other without polling the store.
         async with (
             _turns(self._store)[self._name],
-            self._kept(await self._acquire(), session, for_good=for_good),
+            self._kept(await self._acquire(), session, delete_after=delete_after),
         ):
             yield
 
     @asynccontextmanager
-    async def held_if_free(self) -> AsyncIterator[bool]:
-        """Whether it is held now: one that another worker has is left alone."""
+    async def hold_if_free(self) -> AsyncIterator[bool]:
+        """Hold the lock if it is free. Yield whether it is held."""
         lock = await self._try()
         if lock is None:
             yield False
@@ -78,8 +79,8 @@ class Lease:
             yield True
 
     @asynccontextmanager
-    async def _kept(self, lock: Lock, session: Session, *, for_good: bool = False) -> AsyncIterator[None]:
-        """Renewed for as long as the work takes, and then released."""
+    async def _kept(self, lock: Lock, session: Session, *, delete_after: bool = False) -> AsyncIterator[None]:
+        """Renew the lock during the work and release it afterwards."""
         session.merge(Session(lock.session))
         done = asyncio.Event()
         renewing = asyncio.create_task(self._renewed(lock, done))
@@ -87,10 +88,10 @@ class Lease:
             yield
         finally:
             done.set()
-            await self._release(await renewing, session, for_good=for_good)
+            await self._release(await renewing, session, delete_after=delete_after)
 
     async def _renewed(self, lock: Lock, done: asyncio.Event) -> Lock:
-        """The lock as it is in the end."""
+        """Renew the lock until the work is done, and return its last version."""
         while not await self._ended(done, within=self._seconds / RENEWALS):
             longer = {"expires": self._runtime.now().timestamp() + self._seconds}
             try:
@@ -104,9 +105,9 @@ class Lease:
             lock = renewed
         return lock
 
-    async def _release(self, lock: Lock, session: Session, *, for_good: bool) -> None:
-        """Nothing, where its time was over and somebody else has it, or had."""
-        if for_good:
+    async def _release(self, lock: Lock, session: Session, *, delete_after: bool) -> None:
+        """Release the lock, unless another worker has taken it after it expired."""
+        if delete_after:
             await self._store.delete(Lock, lock.id, Session(), etag=lock.etag)
             return
         free = {"owner": "", "expires": 0.0, "session": session.tokens()}
@@ -131,11 +132,11 @@ class Lease:
         if known.owner and known.expires > now:
             return None
         mine = {"owner": self._owner, "expires": now + self._seconds}
-        taken = await self._store.replace(known.model_copy(update=mine), session)
-        return None if taken is Conflict.CONFLICT else taken
+        replaced = await self._store.replace(known.model_copy(update=mine), session)
+        return None if replaced is Conflict.CONFLICT else replaced
 
     async def _ended(self, done: asyncio.Event, *, within: float) -> bool:
-        """Whether the work ended before so many seconds of the runtime's time had passed."""
+        """Return whether the work ended within so many seconds of the runtime's clock."""
         waiting = {asyncio.ensure_future(done.wait()), asyncio.ensure_future(self._runtime.sleep(within))}
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""What the store works with: session tokens, patches, and batches that share a partition."""
+"""Session tokens, patches and transactional batches of Cosmos DB."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,13 +7,13 @@ from typing import Any, Protocol, TypeVar
 
 from shared.core.json_size import json_bytes_at_most
 
-MAX_OPERATIONS = 100  # that Cosmos DB takes
-MAX_BYTES = 1_000_000  # half of Cosmos DB's limit, and no body that blocks the event loop for long
+MAX_OPERATIONS = 100  # the limit of Cosmos DB
+MAX_BYTES = 1_000_000  # half of Cosmos DB's limit, so that a body does not block the event loop for long
 MAX_PATCH_OPERATIONS = 10
 
 
 class Storable(Protocol):
-    """What a batch can take: a document, or one that is ready."""
+    """A document that a batch can write: a model or a RawDocument."""
 
     @property
     def id(self) -> str: ...
@@ -28,7 +28,7 @@ class Storable(Protocol):
 
 
 class Replaceable(Storable, Protocol):
-    """One that may replace what was read."""
+    """A document that may replace the version that was read."""
 
     @property
     def etag(self) -> str | None: ...
@@ -39,15 +39,15 @@ Some = TypeVar("Some", bound=Storable)
 
 @dataclass(frozen=True, slots=True)
 class RawDocument:
-    """A document as it is stored, where a model of each would cost more than it tells."""
+    """A document in its stored form, for writes that do not need a model."""
 
     container: str
     partition: str
     stored: dict[str, Any]
     size: int | None = None
-    """Bytes at most, where that is known."""
+    """The maximum size in bytes, if known."""
     etag: str | None = None
-    """Of the one that it replaces."""
+    """The ETag of the version that it replaces."""
 
     @property
     def id(self) -> str:
@@ -59,18 +59,18 @@ class RawDocument:
 
 @dataclass(frozen=True)
 class Patch:
-    """Changes to one document: what is set, added up, or removed."""
+    """Changes to one document: fields to set, increment and remove."""
 
     id: str
     partition: str | None = None
-    """Where it does not follow from the id."""
+    """Needed if the partition does not follow from the id."""
     set: Mapping[str, Any] = field(default_factory=dict)
     increment: Mapping[str, float] = field(default_factory=dict)
     remove: Sequence[str] = ()
     etag: str | None = None
-    """Of the document as it was read, where the change goes by that."""
+    """The ETag as read, if the document must be unchanged."""
     condition: str | None = None
-    """The text after WHERE, over `c`, with values of ours."""
+    """The text after WHERE, over `c`. It must not contain user input."""
 
     def operations(self) -> list[dict[str, Any]]:
         operations = [{"op": "set", "path": f"/{name}", "value": value} for name, value in self.set.items()]
@@ -110,13 +110,13 @@ class BatchWrite:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A batch of which nothing was written, as one of its operations found another state."""
+    """A batch that wrote nothing, because the condition of the operation on this id failed."""
 
     id: str
 
 
 def by_partition(documents: Iterable[Some]) -> dict[tuple[str, str], list[Some]]:
-    """Those of one container and partition together."""
+    """Group the documents by container and partition."""
     groups: dict[tuple[str, str], list[Some]] = defaultdict(list)
     for document in documents:
         groups[document.container, document.partition].append(document)
@@ -124,7 +124,7 @@ def by_partition(documents: Iterable[Some]) -> dict[tuple[str, str], list[Some]]
 
 
 def in_batches(documents: Iterable[Storable]) -> Iterator[list[dict[str, Any]]]:
-    """Cut into runs that one transactional batch can take, as they are sent."""
+    """Split the documents into transactional batches, in the form that is sent."""
     batch: list[dict[str, Any]] = []
     size = 0
     for document in documents:
@@ -141,7 +141,7 @@ def in_batches(documents: Iterable[Storable]) -> Iterator[list[dict[str, Any]]]:
 
 
 def merge_tokens(*tokens: str) -> str:
-    """One token that demands all that the given ones do."""
+    """Return one token that is at least as new as all given tokens."""
     newest: dict[str, str] = {}
     for token in tokens:
         for part in filter(None, token.split(",")):
@@ -152,17 +152,17 @@ def merge_tokens(*tokens: str) -> str:
 
 
 def _progress(position: str) -> tuple[int, int]:
-    """`version#lsn[#region=lsn...]`, or a bare lsn, as numbers that compare."""
+    """Return `version#lsn[#region=lsn...]`, or an lsn alone, as comparable numbers."""
     version, _, rest = position.partition("#")
     lsn = rest.partition("#")[0]
     try:
         return (int(version), int(lsn)) if rest else (0, int(version))
     except ValueError:
-        return (-2, -1)  # not a token that we know: any other one is newer
+        return (-2, -1)  # an unknown format is older than any other
 
 
 class Session:
-    """The tokens of one piece of work, per container."""
+    """The session tokens of one unit of work, by container."""
 
     def __init__(self, tokens: Mapping[str, str] | None = None) -> None:
         self._tokens: dict[str, str] = {}
@@ -173,7 +173,7 @@ class Session:
         return self._tokens.get(container)
 
     def observe(self, container: str, token: str | None) -> None:
-        """Remember what a response said."""
+        """Add the token of a response."""
         if token:
             self._tokens[container] = merge_tokens(self._tokens.get(container, ""), token)
 
@@ -182,5 +182,5 @@ class Session:
             self.observe(container, token)
 
     def tokens(self) -> dict[str, str]:
-        """For an event's envelope."""
+        """Return the tokens, for an event's envelope."""
         return dict(self._tokens)

@@ -1,8 +1,7 @@
-"""Cosmos DB, thin over the SDK: documents in and out as models, and a session token on every call.
+"""Cosmos DB: read and write documents as models, with a session token on every call.
 
-Session consistency across processes: an event carries the tokens of the writes that it announces. The stage
-that receives it reads with them, so it sees those writes, or gets an error that counts as a race and is
-retried. Its own writes add their tokens to the session, which its events carry on.
+An event has the tokens of the writes that it announces. The stage that receives it reads with these tokens,
+so it sees the writes or gets an error that is retried as a race. Its own writes add tokens to its session.
 """
 
 import logging
@@ -42,27 +41,29 @@ else:
 
 log = logging.getLogger(__name__)
 Model = TypeVar("Model", bound=Document)
-READ_BATCH_SIZE = 100  # the SDK makes one query of them, and a long one costs more than its parts
+READ_BATCH_SIZE = 100  # the SDK makes one query for a batch, and long queries cost more than short ones
 PAGE_ITEMS = 1000
-MAX_IDS_PER_QUERY = 4000  # ids in a query, which may have 512 KB
+MAX_IDS_PER_QUERY = 4000  # a query has at most 512 KB
 SESSION_HEADER = "x-ms-session-token"
 NO_DOCUMENT = "no-such-document"
 HTTP_NOT_FOUND = 404
 HTTP_CONFLICT = 409
-HTTP_CHANGED = (HTTP_NOT_FOUND, HTTP_CONFLICT, 412)  # gone, there already, not as it was read
+HTTP_CHANGED = (HTTP_NOT_FOUND, HTTP_CONFLICT, 412)  # missing, existing, or changed
 
 
 class Conflict(Enum):
-    """A conditional write found another state than it asked for. It is an answer, not an error."""
+    """The result of a conditional write whose condition did not hold. It is not an error."""
 
     CONFLICT = "conflict"
 
 
 class PartitionsChangedError(TransientError):
-    """A container's physical partitions were split while they were asked for."""
+    """The physical partitions of a container were split during the refresh."""
 
 
 class Store:
+    """The documents of the database."""
+
     readable: frozenset[str] | None = None
     """The sources that its documents are limited to (shared/azure/access.py)."""
 
@@ -73,7 +74,7 @@ class Store:
         *,
         connected: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
-        """`connected` is awaited before each call: the SDK asks the service before it can be used."""
+        """Create the store. `connected` is awaited before each call, to initialize the SDK's client."""
         self._database = database
         self._calls = calls or Calls("cosmos")
         self._connected = connected
@@ -81,14 +82,14 @@ class Store:
         self._written: set[str] = set()
         self._seen = Session()
         self._probes: dict[str, dict[str, str]] = {}
-        """Of each container: a partition key in each physical partition, and the id of its range."""
+        """By container: a partition key in each physical partition, and the id of its range."""
 
     # reading
 
     async def find(
         self, model: type[Model], id_: str, session: Session, *, partition: str | None = None
     ) -> Model | None:
-        """The document, or None where there is none."""
+        """Return the document, or None if it does not exist."""
         container = model.container
         async with self._call("read"):
             try:
@@ -98,7 +99,7 @@ class Store:
                     session_token=self._token(container, session),
                 )
             except cosmos.CosmosResourceNotFoundError as error:
-                if error.sub_status:  # the replica is behind, or the container is missing: not an answer
+                if error.sub_status:  # the replica lags or the container is missing, so the answer is unknown
                     raise
                 return None
         self._observe(container, stored, session)
@@ -107,7 +108,7 @@ class Store:
     async def find_latest(
         self, model: type[Model], id_: str, session: Session, *, partition: str | None = None
     ) -> Model | None:
-        """The document as the primary has it: only the primary runs a batch."""
+        """Return the document at the primary, by a batch, which only the primary executes."""
         container, place = model.container, _partition(model, id_, partition)
         async with self._call("read_latest"):
             try:
@@ -125,20 +126,20 @@ class Store:
     async def read(
         self, model: type[Model], id_: str, session: Session, *, partition: str | None = None
     ) -> Model:
-        """The document that an event announces."""
+        """Return the document. Raise DocumentNotFoundError, which is retried as a race, if it is missing."""
         document = await self.find(model, id_, session, partition=partition)
         if document is None:
             raise DocumentNotFoundError(f"{model.container}/{id_} does not exist")
         return document
 
     async def find_many(self, model: type[Model], ids: Iterable[str], session: Session) -> dict[str, Model]:
-        """Those of the documents that are there, by id."""
+        """Return the existing documents by id."""
         return await self._find_many(model, [(id_, _partition(model, id_, None)) for id_ in ids], session)
 
     async def find_many_in(
         self, model: type[Model], keys: Iterable[tuple[str, str]], session: Session
     ) -> dict[str, Model]:
-        """The same by id and partition, where this does not follow from the id."""
+        """Return the existing documents by id, for models whose partition does not follow from the id."""
         wanted = [(id_, _partition(model, id_, partition)) for id_, partition in keys]
         return await self._find_many(model, wanted, session)
 
@@ -160,10 +161,10 @@ class Store:
     async def query(
         self, query: NamedQuery, session: Session, *, partition: str | None = None, **parameters: Any
     ) -> AsyncIterator[dict[str, Any]]:
-        """Rows of a query, fetched page by page. Without a partition it runs over all of them."""
+        """Yield the rows of a query, fetched in pages. Without a partition it reads all partitions."""
         if (partition is not None) != (query.partitions is Partitions.ONE):
             raise ValueError(
-                f"{query.name} is a query of {query.partitions} partition(s): see where it is named"
+                f"{query.name} is a query of {query.partitions} partition(s): see its definition"
             )
         options: dict[str, Any] = {} if partition is None else {"partition_key": partition}
         options["parameters"] = [{"name": f"@{name}", "value": value} for name, value in parameters.items()]
@@ -182,7 +183,7 @@ class Store:
     async def query_documents(
         self, model: type[Model], query: NamedQuery, session: Session, **parameters: Any
     ) -> list[Model]:
-        """All that a query finds, as models."""
+        """Return all rows of a query as models."""
         return [read_document(model, row) async for row in self.query(query, session, **parameters)]
 
     async def query_by_ids(
@@ -194,7 +195,7 @@ class Store:
         partition: str | None = None,
         **parameters: Any,
     ) -> list[dict[str, Any]]:
-        """What the query gives for these ids (its @ids), wherever they are or in one partition."""
+        """Return the rows of a query for these ids (its @ids), in all partitions or in one."""
 
         async def rows_for(batch: list[str]) -> list[dict[str, Any]]:
             rows = self.query(query, session, partition=partition, ids=batch, **parameters)
@@ -206,7 +207,7 @@ class Store:
     # writing
 
     async def create(self, document: Document, session: Session) -> bool:
-        """Whether it is new. One that is there already stays as it is."""
+        """Create the document. Return False if it exists already, and leave it unchanged."""
         container = document.container
         async with self._call("create", writes=True):
             try:
@@ -222,7 +223,7 @@ class Store:
         return True
 
     async def create_missing(self, documents: Iterable[Storable], session: Session) -> set[str]:
-        """Create those that are not there yet; the ids of the new ones."""
+        """Create the documents that do not exist. Return the ids of the created documents."""
         created = await gather_limited(
             self._creating(container, partition, batch, session)
             for (container, partition), group in by_partition(documents).items()
@@ -233,8 +234,8 @@ class Store:
     async def upsert(self, document: Document, session: Session) -> None:
         container = document.container
         async with self._call("upsert", writes=True):
-            # The SDK learns from the first whole answer which container a token is of. Without one it keeps
-            # the tokens of all such containers as one, and the reads of some fail for good.
+            # The SDK learns from the first full response which container a token belongs to. Otherwise it
+            # mixes the tokens of such containers, and some reads fail permanently.
             stored = await self._container(container).upsert_item(
                 document.to_cosmos(), no_response=container in self._written
             )
@@ -244,7 +245,7 @@ class Store:
     async def upsert_all(
         self, documents: Iterable[Storable], session: Session, *, new: Collection[str] = ()
     ) -> None:
-        """Store many, in batches per partition; those whose id is `new` must not be there yet."""
+        """Store the documents in batches by partition. Documents in `new` must not exist yet."""
 
         def operation(stored: dict[str, Any]) -> tuple[Any, ...]:
             return ("create" if stored["id"] in new else "upsert", (stored,))
@@ -256,9 +257,9 @@ class Store:
         )
 
     async def write_all(self, documents: Sequence[Replaceable], session: Session) -> Conflict | None:
-        """Create those that are new, replace those that were read; CONFLICT where another writer was faster.
+        """Create new documents and replace read documents. Return CONFLICT if another writer was faster.
 
-        A batch is written whole or not at all: after a conflict, some are written and others are not.
+        Each batch is atomic, so after a conflict some batches may be written.
         """
         etags = {document.id: document.etag for document in documents}
 
@@ -278,11 +279,11 @@ class Store:
     async def delete_all(
         self, model: type[Document], ids: Iterable[str], session: Session, *, partition: str | None = None
     ) -> None:
-        """Delete these; those that are gone already do not matter."""
+        """Delete the documents. Missing documents are ignored."""
         await gather_limited(self.delete(model, id_, session, partition=partition) for id_ in ids)
 
     async def replace(self, document: Model, session: Session) -> Model | Conflict:
-        """Replace it as it was read; CONFLICT where it has changed or gone since."""
+        """Replace the document. Return CONFLICT if it was changed or deleted after it was read."""
         container = document.container
         if document.etag is None:
             raise ValueError("only a document that was read can be replaced")
@@ -303,9 +304,9 @@ class Store:
     async def patch(
         self, model: type[Model], patch: Patch, session: Session, *, condition: str | None = None
     ) -> Model | Conflict:
-        """Change it in place; CONFLICT where the condition does not hold.
+        """Change the document in place. Return CONFLICT if the condition does not hold.
 
-        The condition is the text after WHERE, over `c`. Values in it must be ours: it takes no parameters.
+        The condition is the text after WHERE, over `c`. It must not contain user input.
         """
         container = model.container
         async with self._call("patch", writes=True):
@@ -334,10 +335,10 @@ class Store:
         *,
         condition: str | None = None,
     ) -> set[str]:
-        """Change many, in batches per partition; the ids of those that were left out.
+        """Change the documents in batches by partition. Return the ids of the unchanged documents.
 
-        Those are gone, do not meet their own condition or the common one, or have changed since they were
-        read. Without a condition and an ETag, DocumentNotFoundError where one is gone.
+        A document stays unchanged if it is missing or its condition, the common one, or its ETag does not
+        match. Without any of these, raise DocumentNotFoundError if it is missing.
         """
         groups: dict[str, list[Patch]] = {}
         for patch in patches:
@@ -352,7 +353,7 @@ class Store:
     async def transact(
         self, container: str, partition: str, operations: Sequence[BatchWrite], session: Session
     ) -> dict[str, str] | Refusal:
-        """All of these writes or none; the ETags of what was written, as far as the answer has them."""
+        """Execute all writes or none. Return the ETags that the response has, or a Refusal."""
         try:
             results = await self._batch(
                 container, partition, [operation.for_sdk() for operation in operations], session
@@ -360,7 +361,7 @@ class Store:
         except cosmos.CosmosBatchOperationError as error:
             if error.status_code not in HTTP_CHANGED:
                 raise
-            # What is read next must have what was found here.
+            # The next read must see the state that refused the batch.
             self._observe_headers(container, error.headers, session)
             return Refusal(operations[error.error_index].id)
         return {
@@ -370,11 +371,10 @@ class Store:
         }
 
     async def refresh(self, model: type[Document], session: Session) -> None:
-        """Let the session see all that anybody has written to this container so far.
+        """Let the session see all writes to this container so far.
 
-        Only the primary runs a batch, and the token of its answer covers every write to its physical
-        partition. So one batch for each of these is enough. A token of another range than before means that
-        a partition was split: then the partitions are found again.
+        Only the primary executes a batch, and the token of its response covers one physical partition. So one
+        batch for each is enough. A token of another range means a split: then find the partitions again.
         """
         container = model.container
         if await self._refreshed(container, session):
@@ -392,7 +392,7 @@ class Store:
         partition: str | None = None,
         etag: str | None = None,
     ) -> bool:
-        """Whether it was there, and, where an etag is given, still as it was read."""
+        """Delete the document. Return False if it is missing or does not match the ETag."""
         container, place = model.container, _partition(model, id_, partition)
         unchanged: dict[str, Any] = (
             {"etag": etag, "match_condition": MatchConditions.IfNotModified} if etag is not None else {}
@@ -422,10 +422,10 @@ class Store:
         return self._containers[name]
 
     def _token(self, container: str, session: Session) -> str | None:
-        """Return what a read has to see: the token of the session, or else that of this process.
+        """Return the token of the session, or else of this process.
 
-        Without a token the SDK sends its own. That one may be of another container: the SDK files together
-        the answers to calls with a token, and all errors, of containers that it has not called without one.
+        Without a token the SDK sends its own, which may belong to another container: it stores the tokens of
+        errors, and of calls with a token, together for all containers that it only called with a token.
         """
         known, seen = session.token(container), self._seen.token(container)
         if known and not seen:
@@ -443,7 +443,7 @@ class Store:
     async def _creating(
         self, container: str, partition: str, batch: list[dict[str, Any]], session: Session
     ) -> set[str]:
-        """Create a batch; when some are there already, find out which, and create the rest."""
+        """Create the documents of a batch that do not exist."""
         created = await self._created(container, partition, batch, session)
         if len(created) < len(batch):
             existing = sorted(document["id"] for document in batch if document["id"] not in created)
@@ -462,9 +462,9 @@ class Store:
             except cosmos.CosmosBatchOperationError as error:
                 if error.status_code != HTTP_CONFLICT:
                     raise
-                # What is read next must have the document that was there.
+                # The next read must see the existing document.
                 self._observe_headers(container, error.headers, session)
-                # Dropping the one that the answer names makes progress even where the read is behind.
+                # Removing the document that the error names makes progress even if the read lags.
                 batch.pop(error.error_index)
                 batch = await self._without_existing(container, partition, batch, session)
             else:
@@ -510,7 +510,7 @@ class Store:
         return refused
 
     async def _refreshed(self, container: str, session: Session) -> bool:
-        """Whether each physical partition is the one that it was when its probe was found."""
+        """Return whether each probe is still in the physical partition in which it was found."""
         probes = self._probes.get(container, {})
         tokens = await gather_limited(self._primary_token(container, probe) for probe in probes)
         if not probes or any(
@@ -523,9 +523,9 @@ class Store:
         return True
 
     async def _primary_token(self, container: str, partition: str) -> str:
-        """The token of a batch that reads a document that does not exist.
+        """Return the token of a batch that reads a missing document.
 
-        A plain call that fails would not do: the SDK may file its token under another container.
+        A plain read does not work, because the SDK may store its token under another container.
         """
         async with self._call("refresh"):
             try:
@@ -539,7 +539,7 @@ class Store:
         raise ValueError(f"{container} has a document named {NO_DOCUMENT}")
 
     async def _find_probes(self, container: str) -> dict[str, str]:
-        """A partition key of each physical partition; the ids of their ranges are not known yet."""
+        """Return a partition key in each physical partition. The ids of their ranges are not known yet."""
         async with self._call("ranges"):
             proxy = self._container(container)
             known = container in self._probes
@@ -559,7 +559,7 @@ class Store:
     async def _conflicts(
         self, container: str, partition: str, operations: list[tuple[Any, ...]], session: Session
     ) -> bool:
-        """Whether the batch found something else than it asked for; if not, it is written."""
+        """Execute the batch. Return whether a condition failed, so that nothing was written."""
         try:
             await self._batch(container, partition, operations, session)
         except cosmos.CosmosBatchOperationError as error:
@@ -580,7 +580,7 @@ class Store:
 
 
 def _partition(model: type[Document], id_: str, named: str | None) -> str:
-    """The partition of the document with this id: it follows from that, or the caller has to name it."""
+    """Return the partition of the document, which follows from the id or is named by the caller."""
     if model.follows_from_id():
         if named is not None:
             raise ValueError(f"the partition of a document in {model.container} follows from its id")

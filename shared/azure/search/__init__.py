@@ -1,0 +1,1 @@
+"""AI Search: `index.Index` stores and searches vectors, and `versions` switches between models."""

@@ -78,7 +78,7 @@ def archives_of_chunk(chunk: Chunk) -> dict[str, Any]:
 
 
 def facts_of_chunk(chunk: Chunk) -> dict[str, Any]:
-    """The fields that say who wrote the mail, to whom, when and about what."""
+    """Return the fields for sender, recipients, date and subject of the mail."""
     known = chunk.metadata
     name, address = known.get("sender_name") or "", (known.get("sender") or "").lower()
     return {
@@ -91,7 +91,7 @@ def facts_of_chunk(chunk: Chunk) -> dict[str, Any]:
 
 
 def writer_of(name: str, address: str) -> str:
-    """A facet's value: name and address in one, so that a list of senders needs no further search."""
+    """Return a facet value with name and address, so that a list of senders needs no further search."""
     return f"{name.replace('<', '')[:200]} <{address}>"
 
 
@@ -122,7 +122,7 @@ def indexed_chunk(
 
 @dataclass(frozen=True)
 class FacetValue:
-    value: str  # of a date: the instant at which its interval begins
+    value: str  # for a date: the start of its interval
     count: int
 
 
@@ -136,8 +136,8 @@ class Filters:
     drafts: tuple[str, ...] = ()  # any of them
     since: datetime | None = None
     until: datetime | None = None
-    sources: tuple[str, ...] | None = None  # none but these
-    condition: str | None = None  # what a query's operators say
+    sources: tuple[str, ...] | None = None  # only these
+    condition: str | None = None  # from the operators of a query
 
     def to_odata(self) -> str | None:
         terms = [
@@ -163,7 +163,7 @@ class Filters:
 
 
 def any_of(field: str, values: Sequence[str]) -> str:
-    if any("|" in value for value in values):  # it would be read as two
+    if any("|" in value for value in values):  # the separator of values
         raise InvalidIdError("an id with | cannot be looked for among others")
     return f"search.in({field}, {quoted('|'.join(values))}, '|')"
 

@@ -1,4 +1,4 @@
-"""AI Search, thin over the SDK: ensure the index, upsert with the result of each item, hybrid search."""
+"""AI Search: create the index, upsert with a result for each item, and search by words and vectors."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ else:
 MAX_BATCH = 1000
 SEARCHED = ["text", "subject", "sender_name"]
 NAMED_AT_ONCE = 500
-NEIGHBOURS = 50  # how many of each ranking are merged, at least
+NEIGHBOURS = 50  # the minimum number of merged results of each ranking
 PAYLOAD = [
     "chunk_id", "message_key", "message_id", "thread_id", "archive_id", "source", "chunk_index", "text",
     "sender", "sender_name", "writer", "date", "subject", "draft_mentions", "token_count",
@@ -51,7 +51,7 @@ class Hits(list[Hit]):
 
 
 class Index:
-    """The collection that the alias `name` stands for, as an app sees it that embeds with one model."""
+    """The index behind the alias `name`, for an app that embeds with one model."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Index:
         total: bool = False,
         latest_first: bool = False,
     ) -> Hits:
-        """By words, by meaning (then hits have vectors), or by both; an index of another model by words."""
+        """Search by words, by vector, or both. An index of another model is searched by words alone."""
         options: dict[str, Any] = {
             "filter": (filters or Filters()).to_odata(),
             "top": top,
@@ -135,7 +135,7 @@ class Index:
         return await self._search(live if by_words else own, text, options if by_words else everything)
 
     async def _search_live(self, text: str | None, options: Mapping[str, Any]) -> Hits | None:
-        """By the alias; None where it is not there or refuses a vector. The hits tell which index is live."""
+        """Search the alias. Return None if it is missing or refuses the vector. Hits name the live index."""
         try:
             return await self._search(self.name, text, options)
         except ResourceNotFoundError:
@@ -159,14 +159,14 @@ class Index:
             found = Hits(hits)
             counted = await results.get_facets() if options.get("facets") else None
             found.facets = {
-                field: [FacetValue(str(one["value"]), int(one["count"])) for one in values]
+                field: [FacetValue(str(facet["value"]), int(facet["count"])) for facet in values]
                 for field, values in (counted or {}).items()
             }
             found.total = await results.get_count() if options["include_total_count"] else None
             return found
 
     async def places(self, chunk_ids: Sequence[str]) -> dict[str, str | None]:
-        """Those of the chunks that have a vector, each with the thread that it says it is in."""
+        """Return the chunks that have a vector, each with the thread in its label."""
         found: dict[str, str | None] = {}
         for batch in batches_of(chunk_ids, NAMED_AT_ONCE):
             async for row in self.listed(any_of("chunk_id", batch)):
@@ -174,7 +174,7 @@ class Index:
         return found
 
     async def listed(self, condition: str) -> AsyncIterator[dict[str, Any]]:
-        """What this model's index holds under a condition of ours, without texts and vectors, in no order."""
+        """Yield the entries of this model's index that match, unordered and without texts and vectors."""
         selected = ["chunk_id", "thread_id", "embedding_date"]
         found = await self._documents(self.versions.own).search("*", filter=condition, select=selected)
         pages = found.by_page()
@@ -206,7 +206,7 @@ class Index:
 
 
 def _batch(items: Sequence[Mapping[str, Any]]) -> "IndexDocumentsBatch":
-    """The vectors are put in afterwards: the SDK examines each number of what it is made of, slowly."""
+    """Return the batch. Its vectors are added last, because the SDK validates each number slowly."""
     batch = models.IndexDocumentsBatch()
     plain = [{name: value for name, value in item.items() if name != VECTOR_FIELD} for item in items]
     actions = batch.add_merge_or_upload_actions(plain)
@@ -217,7 +217,7 @@ def _batch(items: Sequence[Mapping[str, Any]]) -> "IndexDocumentsBatch":
 
 
 def _raise_for_items(results: Iterable[Any]) -> None:
-    """An answer of 200 can still hold items that failed: those that may pass, and those that will not."""
+    """Raise for failed items, transient or permanent. A response of 200 may contain failed items."""
     failed = [result for result in results if not result.succeeded]
     rejected = {result.key: _reason(result) for result in failed if result.status_code not in _RETRYABLE}
     if rejected:
@@ -226,8 +226,8 @@ def _raise_for_items(results: Iterable[Any]) -> None:
     if failed:
         waiting = {result.key: _reason(result) for result in failed}
         key, reason = next(iter(waiting.items()))
-        said = f"{len(failed)} items were not stored, among them {key}: {reason}"
-        raise PartialWriteError(said, waiting)
+        text = f"{len(failed)} items were not stored, among them {key}: {reason}"
+        raise PartialWriteError(text, waiting)
 
 
 def _reason(result: Any) -> str:
@@ -235,5 +235,5 @@ def _reason(result: Any) -> str:
 
 
 def _payload(item: Mapping[str, Any]) -> dict[str, Any]:
-    """What we stored, without what the service adds (@search.score and the like)."""
+    """Return the stored fields without the fields that the service adds, such as @search.score."""
     return {name: value for name, value in item.items() if not name.startswith("@")}

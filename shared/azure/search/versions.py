@@ -1,4 +1,4 @@
-"""The versions of the index: one for each model, and an alias that names the live one."""
+"""The versions of the index: one for each model, and an alias for the live version."""
 
 import hashlib
 import re
@@ -27,14 +27,14 @@ REMEDY = "run `python3 infra/hooks/postprovision.py`; locally, `python -m shared
 
 
 class IndexMissingError(DependencyError):
-    """The index was not made yet, or was removed."""
+    """The index was not created yet, or was deleted."""
 
     def __init__(self, index: str) -> None:
         super().__init__(f"the index {index} is not there: {REMEDY}")
 
 
 class IndexMismatchError(DependencyError):
-    """The index was made for vectors of another length."""
+    """The index was created for vectors of another length."""
 
 
 def version_name(collection: str, model: str) -> str:
@@ -55,7 +55,7 @@ class Versions:
         self._checked: int | None = None
 
     async def ensure(self, dimensions: int) -> None:
-        """Create this model's index or bring it up to date; it is live at once where none is."""
+        """Create or update this model's index. It becomes live if no index is."""
         definition = index_definition(self.own, dimensions)
         try:
             async with self._calls.measured("ensure", writes=True):
@@ -63,7 +63,7 @@ class Versions:
         except HttpResponseError as error:
             if error.status_code != BAD_REQUEST or await self._holds_anything():
                 raise
-            if await self.look_up() == self.own:  # made for something else and never used
+            if await self.look_up() == self.own:  # created for other vectors and never used
                 async with self._calls.measured("delete_alias", writes=True):
                     await self._admin.delete_alias(self.alias)
             await self._delete_index(self.own)
@@ -73,7 +73,7 @@ class Versions:
             await self.switch()
 
     async def live(self, *, anew: bool = False) -> str:
-        """The index to search; this model's own where none is live yet. It is remembered for a while."""
+        """Return the live index, or this model's index if none is live. The answer is cached for a while."""
         if anew or self._clock() - self._looked_up > LOOKED_UP_SECONDS:
             await self.look_up()
         return self._live or self.own
@@ -109,7 +109,7 @@ class Versions:
         return next((length for length in lengths if length), None)
 
     async def check(self, dimensions: int) -> None:
-        """Make sure that the index takes these vectors: else the settings are wrong, and not the text."""
+        """Check that the index accepts vectors of this length. If not, the settings are wrong."""
         if self._checked == dimensions:
             return
         found = await self.dimensions()
@@ -119,7 +119,7 @@ class Versions:
             try:
                 await self.ensure(dimensions)
             except HttpResponseError as error:
-                if error.status_code == FORBIDDEN:  # in Azure the deployment makes the index
+                if error.status_code == FORBIDDEN:  # in Azure the deployment creates the index
                     raise IndexMissingError(self.own) from error
                 raise
         self._checked = dimensions
@@ -132,7 +132,7 @@ class Versions:
             )
 
     def doubt(self) -> None:
-        """The index was not there: look again before the next write."""
+        """Check the index again before the next write, because it was missing."""
         self._checked = None
 
     async def _delete_index(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""How many messages wait in each queue, and how many were set aside; where the app may ask that."""
+"""The counts of active messages and dead letters of each queue, if the app has the right to read them."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class QueueCounts:
 async def queue_counts(
     settings: Settings, queues: Iterable[str], calls: Calls
 ) -> dict[str, QueueCounts] | None:
-    """By queue; None where the app may not ask."""
+    """Return the counts by queue, or None if the app has no right to read them."""
     from azure.identity.aio import DefaultAzureCredential  # noqa: PLC0415 - once a minute, and not for a start
 
     async with (
@@ -50,7 +50,7 @@ async def queue_counts(
 
 
 def _administration(settings: Settings, identity: Any) -> "ServiceBusAdministrationClient":
-    from azure.servicebus.aio.management import ServiceBusAdministrationClient  # noqa: PLC0415 - likewise
+    from azure.servicebus.aio.management import ServiceBusAdministrationClient  # noqa: PLC0415 - the same
 
     connect: Callable[..., ServiceBusAdministrationClient] = (
         ServiceBusAdministrationClient.from_connection_string
@@ -63,7 +63,7 @@ def _administration(settings: Settings, identity: Any) -> "ServiceBusAdministrat
     local = urlsplit(settings.SERVICEBUS_ADMIN_ENDPOINT or "")
     if local.hostname not in LOOPBACK:
         return connect(connection)
-    # An emulator listens for this on a port of its own, and has signed its certificate itself.
+    # An emulator has a separate port for this, with a self-signed certificate.
     fields = {**connection_fields(connection), "Endpoint": f"sb://{local.netloc}"}
     moved = ";".join(f"{name}={value}" for name, value in fields.items() if name != "UseDevelopmentEmulator")
     return connect(moved, connection_verify=False)

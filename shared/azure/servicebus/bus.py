@@ -1,4 +1,4 @@
-"""Service Bus, thin over the SDK: events out by the topic, dead letters in by the stage's queue."""
+"""Service Bus: publish events to the topic, send to queues, and receive dead letters."""
 
 import asyncio
 import json
@@ -24,16 +24,16 @@ else:
     Message = ReceivedMessage = Any
 
 Kept = TypeVar("Kept")
-PEEKED = 50  # messages at the head of a queue: the first may be scheduled for later
+PEEKED = 50  # messages at the head of a queue. The first may be scheduled for later.
 
 
-class KeptOpen:
-    """By name; each for one coroutine at a time, for the SDK's are not made for two."""
+class OpenHandlers:
+    """Open senders and receivers by name. One coroutine at a time uses each, as the SDK requires."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._kept: dict[str, tuple[Any, asyncio.Lock]] = {}  # those used last stand last
-        self._leaving = 0  # given up, and their connection is still open
+        self._kept: dict[str, tuple[Any, asyncio.Lock]] = {}  # the most recently used is last
+        self._leaving = 0  # removed, but their connection is still open
         self._released = asyncio.Event()
 
     def __contains__(self, name: str) -> bool:
@@ -41,7 +41,7 @@ class KeptOpen:
 
     @asynccontextmanager
     async def use(self, name: str, make: Callable[[], Kept]) -> AsyncIterator[Kept]:
-        """The one of this name, made where there is none; others wait until it is free."""
+        """Yield the handler of this name. Create it if it is missing, and wait until it is free."""
         while True:
             if name not in self._kept:
                 if not await self._has_room():
@@ -49,7 +49,7 @@ class KeptOpen:
                 self._kept[name] = (make(), asyncio.Lock())
             kept = self._kept[name] = self._kept.pop(name)
             async with kept[1]:
-                if self._kept.get(name) is kept:  # it may have been given up while we waited for it
+                if self._kept.get(name) is kept:  # it may have been removed during the wait
                     try:
                         yield kept[0]
                     finally:
@@ -57,12 +57,12 @@ class KeptOpen:
                     return
 
     def give_up(self, name: str) -> None:
-        """Nobody gets it any more. It counts until `left` is called: who gives it up closes it."""
+        """Remove the handler. It counts as open until the caller closes it and calls `left`."""
         if self._kept.pop(name, None) is not None:
             self._leaving += 1
 
     def left(self) -> None:
-        """One that was given up is closed."""
+        """Record that a removed handler is closed."""
         self._leaving -= 1
         self._released.set()
 
@@ -71,7 +71,7 @@ class KeptOpen:
         self._kept.clear()
 
     async def _has_room(self) -> bool:
-        """Whether one more may be opened; where not, look again: one was closed, or became free."""
+        """Return whether one more may be opened. If not, close an idle handler or wait for one."""
         if len(self._kept) + self._leaving < self._most:
             return True
         idle = next((name for name, (_, lock) in self._kept.items() if not lock.locked()), None)
@@ -112,13 +112,13 @@ class Publishable(Protocol):
 
 
 def to_message(event: Publishable) -> "ServiceBusMessage":
-    """The event as it travels: routed by its subject, told apart by its message id."""
+    """Return the message of an event. Its subject routes it, and its message id identifies duplicates."""
     properties: dict[str | bytes, Any] = {
         "routing_key": event.data.routing_key,
         "idempotency_key": event.idempotency_key(),
         "attempt": event.attempt,
     }
-    properties.update(trace_properties())  # so that one trace runs through all stages
+    properties.update(trace_properties())  # so that one trace includes all stages
     return servicebus.ServiceBusMessage(
         event.to_json(),
         subject=event.event_type,
@@ -129,7 +129,7 @@ def to_message(event: Publishable) -> "ServiceBusMessage":
     )
 
 
-def as_it_came(
+def raw_message(
     body: bytes,
     message_id: str,
     properties: Mapping[str, Any],
@@ -137,7 +137,7 @@ def as_it_came(
     subject: str | None = None,
     correlation_id: str | None = None,
 ) -> "ServiceBusMessage":
-    """A message to be sent on, whether we can read it or not."""
+    """Return a message with this body, which need not be a valid event."""
     given: dict[str | bytes, Any] = {name: sized(value) for name, value in properties.items()}
     return servicebus.ServiceBusMessage(
         body,
@@ -150,18 +150,18 @@ def as_it_came(
 
 
 def sized(value: Any) -> Any:
-    """The SDK writes every number as an int of 32 bits, and fails on a longer one unless it is told."""
+    """Return the value with an explicit AMQP type if it needs 64 bits, because the SDK assumes 32 bits."""
     is_long = isinstance(value, int) and not -INT32 <= value < INT32
     return {"TYPE": "LONG", "VALUE": value} if is_long else value
 
 
 def is_scheduled(message: "ServiceBusReceivedMessage") -> bool:
-    """Whether it was sent for a later time. A peek shows these, too."""
+    """Return whether the message is scheduled for later. A peek returns such messages, too."""
     return message.state is servicebus.ServiceBusMessageState.SCHEDULED
 
 
 def oldest_time(messages: "Iterable[ServiceBusReceivedMessage]") -> datetime | None:
-    """Return when the oldest came. A message that is scheduled for later does not wait yet."""
+    """Return when the oldest message was enqueued. A scheduled message does not count."""
     times = [message.enqueued_time_utc for message in messages if not is_scheduled(message)]
     return min(filter(None, times), default=None)
 
@@ -170,7 +170,7 @@ class Bus:
     def __init__(
         self, client: "ServiceBusClient", topic: str, calls: Calls | None = None, most: int = MOST_CONNECTIONS
     ) -> None:
-        self._client, self._topic, self._kept = client, topic, KeptOpen(most)
+        self._client, self._topic, self._kept = client, topic, OpenHandlers(most)
         self._calls = calls or Calls("servicebus")
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -189,7 +189,7 @@ class Bus:
     async def send_to_queue(
         self, queue: str, messages: "Sequence[ServiceBusMessage]", *, at: datetime | None = None
     ) -> None:
-        """Send to one stage alone, past the topic, now or at that time. A message keeps its own trace."""
+        """Send to one queue, not to the topic, now or at that time. A message keeps its own trace."""
         for message in messages:
             if at is not None:
                 message.scheduled_enqueue_time_utc = at
@@ -206,7 +206,7 @@ class Bus:
     async def send_request(
         self, queue: str, body: Mapping[str, Any], message_id: str, *, at: datetime | None = None
     ) -> None:
-        """Ask one function for something that is no event, now or at that time."""
+        """Send a request, which is not an event, to one queue, now or at that time."""
         message = servicebus.ServiceBusMessage(
             json.dumps(body), message_id=message_id, content_type="application/json"
         )
@@ -233,15 +233,15 @@ class Bus:
         )
 
     async def oldest_waiting(self, queue: str) -> datetime | None:
-        """Return when the oldest of the first messages came that wait in the queue."""
+        """Return when the oldest of the first messages in the queue was enqueued."""
         return oldest_time(await self.peek(queue, start=1, count=PEEKED))
 
     def dead_letters(self, queue: str) -> "ServiceBusReceiver":
-        """A receiver of the queue's dead letters: what it receives is locked until it is settled."""
+        """Return a receiver of the queue's dead letters. It locks each message until it is settled."""
         return self._client.get_queue_receiver(queue, sub_queue=servicebus.ServiceBusSubQueue.DEAD_LETTER)
 
     def queue_sender(self, queue: str) -> "AbstractAsyncContextManager[ServiceBusSender]":
-        """A sender to one stage alone, for many messages."""
+        """Return a sender to one queue, for many messages."""
         return self._kept.use(f"{queue} sender", lambda: self._client.get_queue_sender(queue))
 
     def measured(self, operation: str, *, writes: bool = False) -> AbstractAsyncContextManager[object]:
@@ -264,7 +264,7 @@ class Bus:
         *,
         writes: bool = False,
     ) -> Answer:
-        """One call, in its own task: cancelled, the SDK leaves half a frame and an open socket behind."""
+        """Run the call in its own task: a canceled SDK call leaves half a frame and an open socket."""
         longer = writes or name not in self._kept  # opening a connection takes several round trips
         async with self._calls.measured(operation, writes=longer), self._kept.use(name, make) as handler:
             call = asyncio.create_task(work(handler))
@@ -278,7 +278,7 @@ class Bus:
                 raise
 
     async def _ended(self, call: "asyncio.Task[Any]", handler: Any) -> None:
-        """Close what nobody waits for any more, when its call has ended."""
+        """Close the handler of an abandoned call when the call has ended."""
         try:
             await asyncio.wait({call})
             async with asyncio.timeout(CLOSING_SECONDS):

@@ -1,8 +1,8 @@
-"""Takes chosen dead letters out of a queue: acts on them first (sends or archives), then completes them.
+"""Remove chosen dead letters from a queue: send or archive them, then complete them.
 
-    receive -> act (send it, or archive it) -> note it in the journal -> complete
+    receive -> act (send or archive) -> record it in the journal -> complete
 
-Service Bus chooses the order. The mover keeps the others locked until the chosen ones are completed.
+Service Bus chooses the order. The mover keeps the other messages locked until the chosen are completed.
 """
 
 import logging
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 else:
     exceptions = lazy("azure.servicebus.exceptions")
 
-BURST_SECONDS = 0.25  # a larger rate is sent in bursts of this length, so that batches pay off
+BURST_SECONDS = 0.25  # a high rate is sent in bursts of this length, so that batches save time
 LARGEST_BURST = 100
-LONGEST_SLEEP = 0.5  # then it looks whether it was stopped
+LONGEST_SLEEP = 0.5  # between checks whether the operation was stopped
 
 
 class RateLimiter:
-    """`rate` a second; None is as fast as it goes."""
+    """A limit of `rate` messages a second. None means no limit."""
 
     def __init__(
         self, rate: float | None, runtime: Runtime, *, stopped: Callable[[], bool] = lambda: False
@@ -47,7 +47,7 @@ class RateLimiter:
         self._tokens, self._filled = float(self._burst), runtime.monotonic()
 
     async def take(self, wanted: int) -> int:
-        """Wait until some may go; how many, from one up to `wanted`. 0 when the operation was stopped."""
+        """Wait and return how many may be sent, from 1 to `wanted`, or 0 if the operation was stopped."""
         share = min(wanted, self._burst)
         if self.rate is None:
             return share
@@ -65,13 +65,13 @@ class RateLimiter:
 
 
 log = logging.getLogger(__name__)
-Letters = Sequence["ServiceBusReceivedMessage"]
-Act = Callable[[Letters], Awaitable[Mapping[int, str]]]
-"""Deals with them; the numbers of those that it cannot deal with, and why. They stay dead letters."""
+DeadLetters = Sequence["ServiceBusReceivedMessage"]
+Act = Callable[[DeadLetters], Awaitable[Mapping[int, str]]]
+"""Acts on dead letters. Returns the numbers and errors of the failed ones, which stay dead letters."""
 Note = Callable[[Sequence[int]], Awaitable[None]]
 
 LARGEST_BATCH = 100
-BATCH_SECONDS = 2  # a slow pace takes no more at once than it can do in this time
+BATCH_SECONDS = 2  # a slow rate receives at most the messages that it can handle in this time
 WAIT_SECONDS = 2.0
 LOCK_MARGIN = timedelta(seconds=1)
 
@@ -92,12 +92,12 @@ class Mover:
     runtime: Runtime
     pace: RateLimiter
     watch: OperationObserver
-    patience: float  # seconds to wait for letters that another holds locked
+    patience: float  # seconds to wait for dead letters that another receiver has locked
     act: Act
     note: Note
     left: set[int]  # not completed yet
-    acted: set[int]  # by this run, or noted by an earlier one
-    gone: set[int] = field(default_factory=set)  # somebody else took them
+    acted: set[int]  # by this run, or recorded by an earlier run
+    gone: set[int] = field(default_factory=set)  # removed by another receiver
     refused: dict[int, str] = field(default_factory=dict)
     completed: int = 0  # over all queues
     _locked: dict[int, "ServiceBusReceivedMessage"] = field(default_factory=dict)
@@ -114,7 +114,7 @@ class Mover:
                             max_message_count=most, max_wait_time=WAIT_SECONDS
                         )
                     self.watch.step("received")
-                    self._locked |= {sequence_number(letter): letter for letter in batch}
+                    self._locked |= {sequence_number(message): message for message in batch}
                     if batch:
                         self._waiting_since = None
                         await self._work_off(receiver, batch)
@@ -123,21 +123,23 @@ class Mover:
             finally:
                 await self._release(receiver)
 
-    async def _work_off(self, receiver: "ServiceBusReceiver", batch: Letters) -> None:
-        chosen = [letter for letter in batch if sequence_number(letter) in self.left]
-        await self._complete(receiver, [one for one in chosen if sequence_number(one) in self.acted])
-        waiting = [letter for letter in chosen if sequence_number(letter) not in self.acted]
+    async def _work_off(self, receiver: "ServiceBusReceiver", batch: DeadLetters) -> None:
+        chosen = [message for message in batch if sequence_number(message) in self.left]
+        await self._complete(
+            receiver, [message for message in chosen if sequence_number(message) in self.acted]
+        )
+        waiting = [message for message in chosen if sequence_number(message) not in self.acted]
         while waiting and not self.watch.stopped():
             granted = await self.pace.take(len(waiting))
-            some = [letter for letter in waiting[:granted] if self._lock_holds(letter)]
-            waiting = waiting[granted:]  # one whose lock has ended comes again
+            some = [message for message in waiting[:granted] if self._lock_holds(message)]
+            waiting = waiting[granted:]  # a message whose lock has expired is delivered again
             if not some:
                 continue
             self.watch.step("taken")
             refused = await self.act(some)
             self.watch.step("acted")
-            done = [letter for letter in some if sequence_number(letter) not in refused]
-            numbers = [sequence_number(letter) for letter in done]
+            done = [message for message in some if sequence_number(message) not in refused]
+            numbers = [sequence_number(message) for message in done]
             await self.note(numbers)
             self.watch.step("noted")
             self.acted.update(numbers)
@@ -145,15 +147,15 @@ class Mover:
             self.left -= set(refused)
             await self._complete(receiver, done)
 
-    async def _complete(self, receiver: "ServiceBusReceiver", letters: Letters) -> None:
-        for letter in letters:
-            number = sequence_number(letter)
+    async def _complete(self, receiver: "ServiceBusReceiver", messages: DeadLetters) -> None:
+        for message in messages:
+            number = sequence_number(message)
             del self._locked[number]
             try:
                 async with self.bus.measured("complete", writes=True):
-                    await receiver.complete_message(letter)
+                    await receiver.complete_message(message)
             except exceptions.MessageLockLostError:
-                # It comes again, and is only completed then.
+                # It is delivered again and only completed then.
                 log.info("the lock of dead letter %d was lost before it was completed", number)
                 continue
             self.left.discard(number)
@@ -162,12 +164,12 @@ class Mover:
         self.watch.progress(self.completed)
 
     async def _may_still_come(self) -> bool:
-        """What we wait for may be gone, or another holds its lock, which will run out."""
+        """Return whether to wait for the missing messages: another receiver may have locked them."""
         remaining, last = set[int](), max(self.left)
-        async for letter in peek_all(self.bus, self.queue, start=min(self.left)):
-            if letter.sequence_number > last:
+        async for message in peek_all(self.bus, self.queue, start=min(self.left)):
+            if message.sequence_number > last:
                 break
-            remaining.add(letter.sequence_number)
+            remaining.add(message.sequence_number)
         self.gone |= self.left - remaining - self.acted
         self.left &= remaining
         if not self.left:
@@ -177,16 +179,16 @@ class Mover:
         self.watch.waiting(len(self.left))
         return now - self._waiting_since < self.patience
 
-    def _lock_holds(self, letter: "ServiceBusReceivedMessage") -> bool:
-        until = letter.locked_until_utc
+    def _lock_holds(self, message: "ServiceBusReceivedMessage") -> bool:
+        until = message.locked_until_utc
         return until is not None and until.replace(tzinfo=UTC) - self.runtime.now() > LOCK_MARGIN
 
     async def _release(self, receiver: "ServiceBusReceiver") -> None:
-        for letter in filter(self._lock_holds, self._locked.values()):
+        for message in filter(self._lock_holds, self._locked.values()):
             try:
-                await receiver.abandon_message(letter)
+                await receiver.abandon_message(message)
             except exceptions.ServiceBusError as error:
-                # Its lock ends by itself; the reason we stop for must not be hidden by this.
+                # The lock expires, and this error must not hide the error that stopped the operation.
                 log.info("a held dead letter is released by the end of its lock: %s", error)
                 return
 
@@ -196,12 +198,12 @@ Resubmission = tuple[int, str | None, MessageCopy]
 
 
 async def send_again(
-    sender: "ServiceBusSender", queue: str, operation: str, letters: Iterable[Resubmission]
+    sender: "ServiceBusSender", queue: str, operation: str, messages: Iterable[Resubmission]
 ) -> dict[int, str]:
-    """Send them; the numbers of those that cannot be sent, and why."""
+    """Send the messages. Return the numbers and errors of the messages that cannot be sent."""
     refused: dict[int, str] = {}
     together: dict[int, AmqpAnnotatedMessage] = {}
-    for number, original, copy in letters:
+    for number, original, copy in messages:
         more = {REQUEUED_BY: operation, **({REQUEUED_FROM: original} if original else {})}
         message = copy.outgoing(resubmitted_id(operation, queue, number, original), more)
         if copy.travels_alone:
@@ -216,7 +218,7 @@ async def send_again(
 async def _send(
     sender: "ServiceBusSender", messages: "dict[int, AmqpAnnotatedMessage]", refused: dict[int, str]
 ) -> None:
-    """Send them in one batch, which is accepted as a whole or not at all; halved where it is too large."""
+    """Send one batch, which succeeds or fails as a whole. Split a batch that is too large."""
     numbers, content = list(messages), list(messages.values())
     try:
         await sender.send_messages(content if len(content) > 1 else content[0])

@@ -1,4 +1,4 @@
-"""Dead letters as an operator sees them, and copies of messages that can be sent again."""
+"""Dead letters as an operator sees them, and copies of messages that can be resent."""
 
 import base64
 import math
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 else:
     amqp = lazy("azure.servicebus.amqp")
 
-# Not the creation and expiry times: they were the first sending's.
+# Without the creation and expiry times, which belong to the first sending.
 PROPERTIES = (
     "message_id", "user_id", "to", "subject", "reply_to", "correlation_id", "content_type",
     "content_encoding", "group_id", "group_sequence", "reply_to_group_id",
@@ -26,8 +26,8 @@ HEADER = ("time_to_live", "durable", "priority")
 KEPT_ANNOTATIONS = frozenset({"x-opt-partition-key", "x-opt-via-partition-key"})
 BROKERS_ANNOTATIONS = "x-opt-"
 DEAD_LETTER_PREFIX = "deadletter"
-RETRY_PREFIX = "retry"  # of the properties that count an event's retries
-FAILURE_PREFIX = "failure_"  # of the properties that say why a message was given up
+RETRY_PREFIX = "retry"  # the prefix of the properties that count an event's retries
+FAILURE_PREFIX = "failure_"  # the prefix of the properties with the cause of a dead letter
 OF_EARLIER_DELIVERIES = (DEAD_LETTER_PREFIX, RETRY_PREFIX, FAILURE_PREFIX)
 DATA = "data"
 BODY_KINDS = frozenset({DATA, "sequence", "value"})
@@ -36,12 +36,12 @@ BODY_KINDS = frozenset({DATA, "sequence", "value"})
 def without_earlier(
     properties: Mapping[str, Any], prefixes: tuple[str, ...] = OF_EARLIER_DELIVERIES
 ) -> dict[str, Any]:
-    """The properties that no earlier delivery left."""
+    """Return the properties without the ones that earlier deliveries added."""
     return {name: value for name, value in properties.items() if not name.lower().startswith(prefixes)}
 
 
 def was_dead_letter(properties: Mapping[str, Any]) -> bool:
-    """Whether a tool sent the message again from the dead letters with all of its properties."""
+    """Return whether a tool resent the message from the dead-letter queue with all its properties."""
     return any(name.lower().startswith(DEAD_LETTER_PREFIX) for name in properties)
 
 
@@ -83,7 +83,7 @@ class MessageCopy:
         return ("" if self.body is None else str(self.body)).encode()
 
     def outgoing(self, message_id: str, more: Mapping[str, Any]) -> "amqp.AmqpAnnotatedMessage":
-        """The message to send: under this id, with these properties more, without the dead letter's own."""
+        """Return the message with this id and these additional properties, without those of a dead letter."""
         original = without_earlier(self.application_properties)
         annotations = {
             name: value
@@ -114,7 +114,7 @@ class MessageCopy:
 
     @classmethod
     def from_record(cls, record: Any) -> "MessageCopy":
-        """ValueError where it is no such record: an archive is a file, and somebody may have touched it."""
+        """Parse a record of an archive file. Raise ValueError if it is invalid, because users may edit it."""
         try:
             maps = {name: from_json({"$map": record[name]}) for name in _MAPS}
             kind, body, header = record["body_kind"], from_json(record["body"]), record["header"]
@@ -144,7 +144,7 @@ def _named(values: Mapping[Any, Any] | None) -> dict[str, Any]:
 
 
 _MAPS = ("properties", "application_properties", "annotations", "footer")
-# What JSON has no type for becomes an object whose one key names the type: how it is written, and read.
+# A value without a JSON type becomes an object with one key, the type. Each row writes and reads a type.
 _KINDS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "$double": (float, str, float),
     "$binary": (bytes, lambda value: base64.b64encode(value).decode(), base64.b64decode),
@@ -220,7 +220,7 @@ class DeadLetter:
         return str(self.copy.properties.get("subject") or "")
 
     def record(self) -> dict[str, Any]:
-        """Everything about it, for an export or an archive; `message` is enough to send it again."""
+        """Return all data for an export or an archive. Its `message` is enough to resend it."""
         named = {name: value for name, value in vars(self).items() if name != "copy"}
         return {**named, "enqueued_at": self.enqueued_at.isoformat(), "message": self.copy.record()}
 
@@ -235,7 +235,7 @@ def sequence_number(message: "ServiceBusReceivedMessage") -> int:
 async def peek_all(
     bus: Bus, queue: str, *, start: int = 1, most: int | None = None
 ) -> AsyncIterator[DeadLetter]:
-    """Every dead letter of the queue in order, page by page; none is locked, and none is counted."""
+    """Yield every dead letter of the queue in order. A peek neither locks a message nor counts a delivery."""
     while page := await bus.peek_dead_letters(queue, start=start, count=PAGE):
         for message in page if most is None else page[:most]:
             yield DeadLetter.of(queue, message)

@@ -1,0 +1,1 @@
+"""Telemetry: `metrics` declares all metrics and spans, and `setup` sends them to Azure Monitor."""

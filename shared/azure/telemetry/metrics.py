@@ -1,6 +1,6 @@
-"""The app's spans, and every metric of it: its name, kind, unit and labels make the instrument.
+"""The app's spans and metrics. Each metric is declared once with its name, kind, unit and labels.
 
-`requirement` is the number in docs/requirements.md that asks for the name.
+`requirement` is the number of the requirement in docs/requirements.md.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,9 +18,9 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
 INSTRUMENTATION = "rough-consensus"
 ARCHIVE = "pipeline.archive_id"
-# Azure Monitor cuts an attribute at 8,192 characters: as many ids as surely fit.
+# Azure Monitor cuts an attribute at 8,192 characters. This number of ids always fits.
 MOST_IDS = 400
-# The name under which other rooms know a span: they do not import the SDK.
+# Other packages use this name, because they do not import the SDK.
 PipelineSpan: TypeAlias = Span
 
 
@@ -32,7 +32,7 @@ def span(
     kind: SpanKind = SpanKind.INTERNAL,
     attributes: Mapping[str, str | int] | None = None,
 ) -> Iterator[Span]:
-    """A span around some work. An error that goes through is told by its type: its text may hold mail."""
+    """Open a span. An error is recorded by its type alone, because its text may quote mail."""
     with (
         _within(context.get_current() if parent is None else parent),
         trace.get_tracer(INSTRUMENTATION).start_as_current_span(
@@ -51,7 +51,7 @@ def span(
 
 
 def mark_failed(error_type: str) -> None:
-    """Have the span that is open now say that its work failed."""
+    """Mark the current span as failed."""
     active = trace.get_current_span()
     active.set_attribute("pipeline.error_type", error_type)
     active.set_status(Status(StatusCode.ERROR, error_type))
@@ -70,7 +70,7 @@ def current_trace_id() -> str | None:
 
 
 def set_ids(of: Span, name: str, ids: Sequence[str]) -> None:
-    """One under `pipeline.<name>`; several, each once, under `pipeline.<name>s`."""
+    """Set one id as `pipeline.<name>`, or several distinct ids as `pipeline.<name>s`."""
     each_once = list(dict.fromkeys(ids))
     if len(each_once) == 1:
         of.set_attribute(f"pipeline.{name}", each_once[0])
@@ -80,7 +80,7 @@ def set_ids(of: Span, name: str, ids: Sequence[str]) -> None:
 
 @contextmanager
 def tag_with_archive(archive_id: str) -> Iterator[None]:
-    """What is published in here, and what follows from it, says which archive it goes back to."""
+    """Add the archive's id to the trace of all events that are published inside and that follow from them."""
     trace.get_current_span().set_attribute(ARCHIVE, archive_id)
     with _within(baggage.set_baggage(ARCHIVE, archive_id)):
         yield
@@ -96,7 +96,7 @@ def _within(parent: Context) -> Iterator[None]:
 
 
 def trace_properties() -> dict[str, str]:
-    """The trace as a message's properties; the Functions host reads `Diagnostic-Id`."""
+    """Return the trace as message properties. The Functions host reads `Diagnostic-Id`."""
     properties: dict[str, str] = {}
     propagate.inject(properties)
     if "traceparent" in properties:
@@ -122,15 +122,15 @@ class Metric:
 def _declared(
     kind: MetricKind, name: str, *labels: str, requirement: str | None = None, unit: str = ""
 ) -> Any:
-    """An attribute of an InstrumentSet, which is annotated with what it is on an instance."""
+    """Declare an attribute of an InstrumentSet, whose annotation is its type on an instance."""
     return Metric(name, kind, frozenset(labels), requirement, unit)
 
 
 _counter = partial(_declared, MetricKind.COUNTER)
 _gauge = partial(_declared, MetricKind.GAUGE)
 _histogram = partial(_declared, MetricKind.HISTOGRAM)
-# A value as it was when somebody looked; queries read its Max. A gauge would be sent again every minute by
-# the instance that looked last, and contradict the instance that looks now.
+# A value at the time of a check. Queries read its Max. Each instance repeats the last value of a gauge every
+# minute, which would contradict the instance that checks now.
 _sample = _histogram
 
 
@@ -149,7 +149,7 @@ class InstrumentSet:
 
 
 class Metrics(InstrumentSet):
-    # what a stage does
+    # the work of a stage
     events_processed: Counter = _counter(
         "events_processed_total", "service", "event_type", requirement="R-902"
     )
@@ -163,12 +163,12 @@ class Metrics(InstrumentSet):
     queue_depth: Gauge = _gauge("queue_depth", "service", requirement="R-902")
     dead_letters: Gauge = _gauge("dead_letter_depth", "service")
     oldest_message: Histogram = _sample("queue_oldest_message_seconds", "service", unit="s")
-    # from an upload to its reports, and the objective for it
+    # the time from an upload to its reports, and its objective
     report_latency: Histogram = _histogram("report_latency_seconds", unit="s")
     report_objective: Counter = _counter("report_objective_total", "met")
     late_documents: Histogram = _sample("late_documents", "collection")
     old_documents: Histogram = _sample("week_old_documents", "collection")
-    # what the alerts compare with: settings, so that these have one home
+    # settings that the alerts compare with, so that each is defined once
     bounds: Histogram = _sample("alert_bound", "name")
     queue_bounds: Histogram = _sample("queue_age_bound_seconds", "service", unit="s")
     # races between an event and its document
@@ -178,7 +178,7 @@ class Metrics(InstrumentSet):
     )
     retry_dlq: Counter = _counter("event_retry_dlq_total", "service", "reason", requirement="R-903")
     retry_attempts: Histogram = _histogram("event_retry_attempt_count", "service", requirement="R-903")
-    # what was tried again, restarted, or came twice
+    # retries, restarts and duplicates
     events_retried: Counter = _counter("events_retried_total", "service", "error_type")
     encoder_restarts: Counter = _counter("encoder_restarts_total")
     duplicates: Counter = _counter("duplicates_detected_total", "service", "kind")

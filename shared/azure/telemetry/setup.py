@@ -1,4 +1,4 @@
-"""Sends telemetry to Azure Monitor. The exporter is imported in the background: a start need not wait."""
+"""Send telemetry to Azure Monitor. The exporter is imported in the background, so a start does not wait."""
 
 import asyncio
 import json
@@ -39,14 +39,17 @@ _RULES = [
     ),
     (re.compile(r"(?<=://)[^/\s@]+@"), ""),
     (re.compile(r"(https?://[^\s?#\"'<>]+)[?#][^\s\"'<>]*"), r"\1?..."),
-    (re.compile(rf"(?<!{_LETTER}){_LETTER}+@{_LETTER}+"), "(address)"),  # from a word's start: looked at once
+    (
+        re.compile(rf"(?<!{_LETTER}){_LETTER}+@{_LETTER}+"),
+        "(address)",
+    ),  # from the start of a word, for linear time
 ]
 _RAISED = re.compile(r"(?P<type>[A-Za-z_][\w.]*)(?:: (?P<text>.*))?")
 _BETWEEN = ("Traceback (", "During handling of", "The above exception")
 
 
 def secrets_of(settings: Mapping[str, str]) -> list[str]:
-    """The values among the settings that must not show anywhere, longest first."""
+    """Return the values of the settings that telemetry must never contain, longest first."""
     found: set[str] = set()
     for name, value in settings.items():
         if _SECRET_SETTING.search(name) and not _NOT_SECRET.match(name):
@@ -59,19 +62,23 @@ def secrets_of(settings: Mapping[str, str]) -> list[str]:
 
 
 def _webhook_secrets(value: str) -> set[str]:
-    """The addresses too: with many services, who knows the address may post to it."""
+    """Return the secrets of the webhooks, including the URLs: many services need no other secret."""
     try:
         hooks = json.loads(value)
         return {str(hook[name]) for hook in hooks for name in ("url", "secret") if name in hook}
-    except (ValueError, TypeError, RecursionError):  # then no webhook is called, and all of it is secret
+    except (
+        ValueError,
+        TypeError,
+        RecursionError,
+    ):  # then no webhook is called, and the whole value is secret
         return {value}
 
 
 def _mail_secrets(value: str) -> set[str]:
-    """The password as the setting has it and as the server gets it."""
+    """Return the password as written in the setting and as sent to the server."""
     try:
         password = urlsplit(value).password or ""
-    except ValueError:  # then no mail is sent, and all of it is secret
+    except ValueError:  # then no mail is sent, and the whole value is secret
         return {value}
     return {value, password, unquote(password)}
 
@@ -86,7 +93,7 @@ def clean_text(text: str, secrets: Iterable[str] = (), *, longest: int = LONGEST
 
 
 def _shortened(text: str, most: int) -> str:
-    """What is cut off anyway is not worth looking at; cut between words, so that nothing is seen by half."""
+    """Cut a long text between words before the search for secrets, so that no secret is cut in half."""
     if len(text) <= most:
         return text
     start = text[:most]
@@ -94,12 +101,12 @@ def _shortened(text: str, most: int) -> str:
 
 
 def clean_stack(stack: str, secrets: Iterable[str] = ()) -> str:
-    """Frames as they are; of each exception its type, and its text where the exception is one of ours."""
+    """Keep the frames of a stack, the types of its exceptions, and the texts of the app's own exceptions."""
     return clean_text("\n".join(_kept_lines(stack)), secrets, longest=LONGEST_STACK)
 
 
 def _kept_lines(stack: str) -> Iterator[str]:
-    source = 0  # lines that may still follow a frame: its code, and where in it
+    source = 0  # the number of code and marker lines that may still follow a frame
     for line in stack.splitlines():
         if line.lstrip(" |+-").startswith('File "'):
             source = 2
@@ -119,7 +126,7 @@ def _kept_lines(stack: str) -> Iterator[str]:
 
 
 def clean_attributes(attributes: MutableMapping[str, Any], secrets: Iterable[str] = ()) -> None:
-    """Of a log record: only what describes its exception, cleaned; and nothing that a caller put beside."""
+    """Keep only the cleaned exception attributes of a log record, and no attributes of the caller."""
     for name in set(attributes) - KEPT_ATTRIBUTES:
         del attributes[name]
     if "exception.stacktrace" in attributes:
@@ -132,13 +139,13 @@ log = logging.getLogger(__name__)
 
 CONNECTION = "APPLICATIONINSIGHTS_CONNECTION_STRING"
 WORKER_SWITCH = "PYTHON_APPLICATIONINSIGHTS_ENABLE_TELEMETRY"
-# The app's own loggers: libraries log what they please, bodies and addresses included.
+# The app's own loggers. The logs of libraries may contain bodies and addresses.
 LOGGERS = ("shared", "stages", "web", "ops")
 LIBRARIES = (
     "azure_sdk", "django", "fastapi", "flask", "httpx", "httpx2", "logging", "psycopg2", "requests", "urllib",
     "urllib3",
 )  # fmt: skip
-# Each says no to something that the exporter would send somewhere else, or about itself.
+# Each setting disables data that the exporter would send elsewhere, or about itself.
 QUIET = (
     "APPLICATIONINSIGHTS_STATSBEAT_DISABLED_ALL",
     "APPLICATIONINSIGHTS_SDKSTATS_DISABLED",
@@ -150,7 +157,7 @@ LOCAL = {
     "OTEL_BSP_SCHEDULE_DELAY": "1000",
     "OTEL_BLRP_SCHEDULE_DELAY": "1000",
 }
-# At INFO each of their calls is a record with all its headers: it costs CPU here, and gigabytes in Azure.
+# At INFO they log each call with all headers, which costs CPU time and gigabytes in Azure.
 CHATTY = ("azure.core", "azure.cosmos", "azure.identity", "azure.monitor", "azure.servicebus")
 QUICK_RETRIES = 2
 TIMEOUT_SECONDS = 5
@@ -161,7 +168,7 @@ def _set_up(connection: str) -> None:
     try:
         _configure(connection, settings())
     except Exception:
-        # An app that cannot report what it does can still do it.
+        # The app works without telemetry.
         log.exception("telemetry could not be set up: nothing is sent")
 
 
@@ -187,9 +194,9 @@ async def telemetry_ready() -> None:
 
 
 def start_for_command(values: Mapping[str, str], given: Settings) -> None:
-    """Of an operator's command. A failure is logged, and stops nothing.
+    """Start telemetry for an operator's command. A failure is only logged.
 
-    Its settings may stand in a file: the exporter, and the rules that take secrets out, read the environment.
+    The settings may be in a file, but the exporter and the rules for secrets read the environment.
     """
     os.environ.update(values)
     for name in CHATTY:
@@ -201,7 +208,7 @@ def start_for_command(values: Mapping[str, str], given: Settings) -> None:
 
 
 def flush() -> None:
-    """Send what is left: a command ends before the exporters' next turn."""
+    """Send the remaining telemetry, because a command ends before the next export."""
     from opentelemetry import metrics, trace  # noqa: PLC0415 - see the module
     from opentelemetry._logs import get_logger_provider  # noqa: PLC0415 - see the module
 
@@ -231,7 +238,7 @@ def _options(connection: str, given: Settings, *, local: bool) -> dict[str, Any]
         "instrumentation_options": {name: {"enabled": False} for name in LIBRARIES},
         "enable_live_metrics": False,
         "enable_performance_counters": False,
-        # Nothing that was meant to be sent is left on a disk, and no exit waits long for a dead endpoint.
+        # No telemetry is stored on disk, and no exit waits long for a dead endpoint.
         "disable_offline_storage": True,
         "retry_total": QUICK_RETRIES,
         "timeout": TIMEOUT_SECONDS,
@@ -248,7 +255,7 @@ def _is_local(connection: str) -> bool:
 
 
 def _take_logs() -> None:
-    """The handler that the distribution has put on the first logger serves the others too."""
+    """Share the handler that the distribution has added to the first logger with the other loggers."""
     from opentelemetry.instrumentation.logging.handler import LoggingHandler  # noqa: PLC0415 - see the module
 
     for handler in logging.getLogger(LOGGERS[0]).handlers:

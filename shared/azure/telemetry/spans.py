@@ -1,4 +1,4 @@
-"""Spans that the app sent, for the operator's machine: their packages are in the extra `ops`."""
+"""Read the spans that the app sent, on the operator's machine. The packages are in the extra `ops`."""
 
 import json
 import re
@@ -41,27 +41,27 @@ TABLES = ("AppRequests", "AppDependencies")
 MOST_TRACES = 50
 MOST_SPANS = 5000
 _TRACE = re.compile(r"[0-9a-f]{32}")
-# What our ids are made of. A quote or a backslash would end the text that they stand in.
+# The characters of our ids. A quote or a backslash would end the string literal of the query.
 _SAFE = re.compile(r"[\w.:-]{1,200}", re.ASCII)
 
 
 class NoSpansError(TransientError):
-    """Who keeps the spans could not be asked."""
+    """The store of the spans could not be queried."""
 
 
 def _attributes(containers: Sequence[str]) -> list[str]:
-    """By which attributes a document of these containers is found; an event, where it is in none."""
+    """Return the attributes that find a document of these containers, or an event if there are none."""
     return [ATTRIBUTES[container] for container in containers if container in ATTRIBUTES] or [EVENT]
 
 
 @dataclass(frozen=True)
 class ReceivedSpans:
-    """Those of the local telemetry receiver."""
+    """The spans of the local telemetry receiver."""
 
     address: str
 
     async def about(self, id_: str, containers: Sequence[str]) -> list[dict[str, Any]]:
-        """Whole traces that have to do with it; NoSpansError where they cannot be had."""
+        """Return the whole traces that contain the id. Raise NoSpansError if they cannot be read."""
         questions = [f"/api/timeline?{urlencode({name: id_})}" for name in _attributes(containers)]
         if _TRACE.fullmatch(id_):
             questions = [f"/api/traces/{id_}"]
@@ -73,17 +73,17 @@ class ReceivedSpans:
                         if answer.status == OK:
                             found += json.loads(await answer.read()).get("spans", [])
                 except (aiohttp.ClientError, TimeoutError):
-                    said = f"the telemetry receiver at {self.address} does not answer"
-                    raise NoSpansError(said) from None
+                    text = f"the telemetry receiver at {self.address} does not answer"
+                    raise NoSpansError(text) from None
         return found
 
 
 @dataclass(frozen=True)
 class WorkspaceSpans:
-    """Those of a workspace by its id (LOG_WORKSPACE_ID): first the traces, then all spans of these."""
+    """The spans of a workspace (LOG_WORKSPACE_ID). One query finds the traces, another reads their spans."""
 
     id: str
-    endpoint: str = ENDPOINT  # other clouds than the public one have another
+    endpoint: str = ENDPOINT  # differs in clouds other than the public cloud
 
     async def about(self, id_: str, containers: Sequence[str]) -> list[dict[str, Any]]:
         if not _SAFE.fullmatch(id_):
@@ -115,19 +115,19 @@ class WorkspaceSpans:
             except ModuleNotFoundError as error:
                 raise NoSpansError(f"{error.name} is not installed: pip install .[ops]") from error
             except AzureError as error:
-                said = str(error).partition("\n")[0][:300]
-                raise NoSpansError(f"Application Insights could not be asked: {said}") from error
+                text = str(error).partition("\n")[0][:300]
+                raise NoSpansError(f"Application Insights could not be asked: {text}") from error
 
     async def _client(self, exit_stack: AsyncExitStack) -> "query_aio.LogsQueryClient":
         identity = await exit_stack.enter_async_context(DefaultAzureCredential())
         options: dict[str, Any] = {"endpoint": self.endpoint, **QUICKLY}
-        if urlsplit(self.endpoint).hostname in LOOPBACK:  # nobody to sign in to
+        if urlsplit(self.endpoint).hostname in LOOPBACK:  # no sign-in on this machine
             options["authentication_policy"] = SansIOHTTPPolicy()
         return query_aio.LogsQueryClient(identity, **options)
 
     async def _rows(self, client: "query_aio.LogsQueryClient", query: str) -> list[dict[str, Any]]:
         answer: Any = await client.query_workspace(self.id, query, timespan=LOOKED_BACK)
-        # Of a query that took too long there is a part, which is better than nothing.
+        # A query that took too long has a partial result, which is better than none.
         tables = answer.partial_data if hasattr(answer, "partial_data") else answer.tables
         return [dict(zip(table.columns, row, strict=True)) for table in tables for row in table.rows]
 
@@ -140,13 +140,13 @@ def _span(row: dict[str, Any]) -> dict[str, Any]:
         "duration_ms": row["DurationMs"] or 0,
         "success": row["Success"] in {True, "True", "true"},
         "trace_id": row["OperationId"],
-        # A dynamic column comes as JSON text.
+        # A dynamic column is JSON text.
         "attributes": json.loads(attributes) if isinstance(attributes, str) else attributes,
     }
 
 
 def span_store(settings: Mapping[str, str]) -> ReceivedSpans | WorkspaceSpans | None:
-    """By the app's connection string where that leads to this machine, else by LOG_WORKSPACE_ID."""
+    """Return the local receiver if the app's connection string names this machine, else the workspace."""
     connection = settings.get("APPLICATIONINSIGHTS_CONNECTION_STRING", "")
     address = connection_fields(connection).get("IngestionEndpoint", "").rstrip("/")
     if urlsplit(address).hostname in LOOPBACK:

@@ -1,0 +1,1 @@
+"""Every query of Cosmos DB, as named and parameterized values, with one module for each topic."""

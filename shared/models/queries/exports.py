@@ -1,4 +1,4 @@
-"""The queries of exports: everything of a container, and what was made of one archive."""
+"""The queries of exports: all documents of a container, and all documents of one archive."""
 
 from shared.models.containers import CONTAINERS
 from shared.models.queries.named_query import ContainerQueries

@@ -1,4 +1,4 @@
-"""Queries as values: named ones, lists that readers page through, and the conditions that several share."""
+"""Queries as values: named queries, paged lists, and shared conditions."""
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
@@ -9,7 +9,7 @@ from shared.core.ids import REPORT_PREFIX
 
 
 class Partitions(StrEnum):
-    """How many partitions a query reads. Its cost grows with them."""
+    """The number of partitions that a query reads, which determines its cost."""
 
     ONE = "one"  # the caller names the partition
     ALL = "all"
@@ -17,9 +17,9 @@ class Partitions(StrEnum):
 
 @dataclass(frozen=True)
 class NamedQuery:
-    """A parameterized query over one container. Its values are parameters, and never part of the text.
+    """A parameterized query over one container. Values are parameters, never part of the text.
 
-    The name is the one in metrics (`query.<name>`), so no two texts share one.
+    Metrics use the name (`query.<name>`), so each text has its own.
     """
 
     name: str
@@ -30,7 +30,7 @@ class NamedQuery:
 
 @dataclass(frozen=True)
 class ContainerQueries:
-    """Makes the queries of one container. Each call says how many partitions the query reads."""
+    """The builder of one container's queries. Each call states how many partitions the query reads."""
 
     container: str
 
@@ -45,9 +45,9 @@ ListPosition = tuple[str | int | None, str]
 """The last row of a page: its value in the sorted column, and its id."""
 
 PARTICIPANT = "EXISTS(SELECT VALUE p FROM p IN c.participants WHERE STRINGEQUALS(p.name, @participant, true))"
-# By itself, since an index finds it; names are compared one by one, because they are written in many ways.
+# The address has an index. Names are compared one by one, because their spelling varies.
 ADDRESS = "EXISTS(SELECT VALUE p FROM p IN c.participants WHERE p.email = @address)"
-# As the lists show it: a thread without a stated outcome is one in which no decision was seen.
+# As in lists: a thread without a stated outcome has no known decision.
 OUTCOME = (
     "((c.outcome.kind = @outcome AND c.outcome.tier = 'said')"
     " OR (@outcome = 'unresolved' AND c.outcome.tier = 'remark'))"
@@ -58,7 +58,7 @@ CONSENSUS = "(c.consensus_type = @consensus OR (@consensus = 'none' AND IS_NULL(
 
 @dataclass(frozen=True)
 class ListQuery:
-    """One container's list: what it can be filtered by, and sorted by (`-` for the largest first)."""
+    """The list of one container with its filters and sort columns (`-` for descending)."""
 
     name: str
     container: str
@@ -84,7 +84,7 @@ class ListQuery:
 
 
 def _after(column: str, *, descending: bool, value: str | int | None) -> str:
-    """Cosmos DB compares no value with null, and sorts null before all of them."""
+    """Return the condition for the rows after a value. Cosmos DB sorts null first and never compares it."""
     than = "<" if descending else ">"
     if value is None:
         same = f"(IS_NULL({column}) AND c.id {than} @last)"
@@ -93,19 +93,19 @@ def _after(column: str, *, descending: bool, value: str | int | None) -> str:
     return f"{later} OR IS_NULL({column}))" if descending else f"{later})"
 
 
-NO_ENTRY = "NOT IS_DEFINED(c.kind)"  # where a query of threads asks for no field that an entry has not
+NO_ENTRY = "NOT IS_DEFINED(c.kind)"  # for queries of threads that would also match entries
 
-OPEN = "c.status IN ('pending', 'processing')"  # we never write "processing", yet read it
+OPEN = "c.status IN ('pending', 'processing')"  # the app reads "processing", but never writes it
 PROCESSED = "c.status = 'processed'"
 UNREPORTED = f"(NOT IS_STRING(c.report_id) OR c.report_id != CONCAT('{REPORT_PREFIX}', c.summary_id))"
 GIVEN_UP = "c.status = 'failed_max_retries'"
 
-# Of the last attempt: it is known to have failed, nothing was heard of it, or there was none.
+# The last attempt failed, has no known outcome, or does not exist.
 FAILED = "IS_STRING(c.lastError) AND NOT IS_STRING(c.requeued_at)"
 SILENT = "(NOT IS_STRING(c.lastError) OR IS_STRING(c.requeued_at))"
 NEVER = "(NOT IS_DEFINED(c.lastAttemptTime) OR IS_NULL(c.lastAttemptTime))"
 STUCK = f"c.lastAttemptTime <= @old OR ({NEVER} AND c.created_at <= @old) OR c.requeued_at <= @old"
 
-# Documents of before an archive could be one of several have no archive_ids.
+# Documents with a single archive may have no archive_ids.
 OF_ARCHIVE = "(c.archive_id = @archive OR ARRAY_CONTAINS(c.archive_ids, @archive))"
 ABOUT_THREAD = "(c.scope = @thread OR ARRAY_CONTAINS(c.thread_ids, @thread))"

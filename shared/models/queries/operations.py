@@ -72,7 +72,7 @@ SOURCE_LIST = ListQuery(
     "sources", "sources", filters={"readable": "ARRAY_CONTAINS(@readable, c.id)"}, sorts=("id",)
 )
 
-# Few documents: the groups that may read a source are named where it is not open to all.
+# Few documents: only restricted sources name groups.
 SOURCE_READERS = _SOURCES.all(
     "source_readers",
     "SELECT c.id, c.readers FROM c WHERE IS_ARRAY(c.readers) AND ARRAY_LENGTH(c.readers) > 0",
@@ -137,7 +137,7 @@ FAILURES_OF_THREAD = _FAILURES.all(
     " OR ARRAY_CONTAINS(c.original_event.data.chunk_threads, @thread)",
 )
 
-RETRY_LOCKS = "retry-"  # how the ids of those begin that say which copy of a retry does the work
+RETRY_LOCKS = "retry-"  # the prefix of the ids of locks that decide which copy of a retry does the work
 
 EXPIRED_RETRY_LOCKS = _LOCKS.all(
     "expired_retry_locks",

@@ -57,9 +57,9 @@ LATEST_REPORT_TITLES = _REPORTS.all(
     " ORDER BY c.published_at DESC",
 )
 
-# What was read of threads, for searches by outcome, genre, stance and open call. Which thread has what is
-# decided by the caller: a search may ask for several of them at once.
-MOST_READINGS = 1000  # as many as one call returns
+# The readings of threads, for searches by outcome, genre, stance and open call. The caller filters them,
+# because a search may combine several conditions.
+MOST_READINGS = 1000  # the maximum of one call
 READINGS_OF_THREADS = _REPORTS.all(
     "readings_of_threads",
     f"SELECT TOP {MOST_READINGS} c.thread_id, c.source, c.last_message_date,"

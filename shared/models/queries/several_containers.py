@@ -1,4 +1,4 @@
-"""Queries that read the same of several containers."""
+"""Queries that are the same for several containers."""
 
 from typing import Protocol
 
@@ -18,18 +18,18 @@ from shared.models.queries.named_query import (
 
 
 def documents_with_id(container: str) -> NamedQuery:
-    """All documents with this @id: an id is unique only within its partition."""
+    """Return the query for all documents with this @id, which is unique only within a partition."""
     return NamedQuery("by_id", container, "SELECT * FROM c WHERE c.id = @id")
 
 
 def first_with_id(container: str) -> NamedQuery:
-    """One document with this @id, for readers whose address names no partition."""
+    """Return the query for one document with this @id, for addresses without a partition."""
     text = "SELECT * FROM c WHERE c.id = @id OFFSET 0 LIMIT 1"
     return NamedQuery(f"{container}_by_id", container, text)
 
 
 def finished_count(container: str) -> NamedQuery:
-    """How many documents of this container were finished at @since or later."""
+    """Return the query for the number of documents finished at @since or later."""
     finished = {"summaries": "c.generated_at >= @since", "reports": "c.published_at >= @since"}
     condition = finished.get(container, f"{PROCESSED} AND c.lastAttemptTime >= @since")
     text = f"SELECT VALUE COUNT(1) FROM c WHERE {condition}"
@@ -45,7 +45,7 @@ _MESSAGES = "ARRAY_CONTAINS(c.archive_ids, @archive)"
 _CHUNKS = OF_ARCHIVE
 _THREADS = f"{_MESSAGES} AND IS_NULL(c.merged_into)"
 _REPORTED = f"IS_STRING(c.summary_id) AND c.report_id = CONCAT('{REPORT_PREFIX}', c.summary_id)"
-# A thread that grew keeps the version that was last asked for until its new summary is there.
+# A thread that grew keeps the version that was requested last until its new summary is stored.
 _ASKED = f"({PROCESSED} OR (NOT IS_NULL(c.content_hash) AND IS_NULL(c.summary_id) AND NOT {GIVEN_UP}))"
 
 ARCHIVE_PROGRESS_COUNTS = (
@@ -68,19 +68,19 @@ _DONE_CONDITIONS = {
     "messages": PROCESSED,
     "chunks": f"{PROCESSED} AND c.embedding_generated = true",
     "threads": f"{PROCESSED} AND NOT IS_STRING(c.merged_into)",
-    "reports": "true",  # it is published when it is stored
+    "reports": "true",  # a stored report is published
 }
 
 
 def done_ids(container: str) -> NamedQuery:
-    """Which of @ids are done, wherever they are."""
+    """Return the query for the ids in @ids that are done, in all partitions."""
     id_ = "c.report_id" if container == "reports" else "c.id"
     text = f"SELECT VALUE {id_} FROM c WHERE ARRAY_CONTAINS(@ids, {id_}) AND {_DONE_CONDITIONS[container]}"
     return NamedQuery(f"{container}_done", container, text)
 
 
 def archives_by_id(container: str) -> NamedQuery:
-    """Which archives have the documents @ids, wherever they are; of a thread also what it was merged into."""
+    """Return the query for the archives of the documents @ids and, for a thread, the target of its merge."""
     text = "SELECT c.id, c.archive_id, c.archive_ids, c.merged_into FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
     return NamedQuery(f"{container}_archives", container, text)
 
@@ -90,7 +90,7 @@ _SHOWN = ("id", "status", *_DUE[1:])
 
 
 class RetryableCollection(Protocol):
-    """A container and what distinguishes its documents for the sweep."""
+    """A container and the conditions of its documents for the sweep."""
 
     @property
     def name(self) -> str: ...
@@ -103,25 +103,25 @@ class RetryableCollection(Protocol):
 
 
 def due_failed(collection: RetryableCollection, *, exactly: bool) -> NamedQuery:
-    """Failed at @before or earlier, after @attempts attempts; without `exactly` after at least so many."""
+    """Failed at @before or earlier after @attempts attempts, or after at least as many without `exactly`."""
     attempts = f"c.attemptCount {'=' if exactly else '>='} @attempts"
     condition = f"{attempts} AND c.lastAttemptTime <= @before AND {FAILED}"
     return _due(collection, "due_failed", condition, "lastAttemptTime")
 
 
 def due_silent(collection: RetryableCollection) -> NamedQuery:
-    """Attempted at @before or earlier, and nothing was heard since."""
+    """Attempted at @before or earlier, without a known outcome."""
     return _due(collection, "due_silent", f"{SILENT} AND c.lastAttemptTime <= @before", "lastAttemptTime")
 
 
 def due_never(collection: RetryableCollection) -> NamedQuery:
-    """Never attempted: created at @before or earlier, after @after."""
+    """Never attempted, and created after @after and not after @before."""
     condition = f"{NEVER} AND (c.created_at <= @before OR c.attemptCount >= @last) AND c.created_at > @after"
     return _due(collection, "due_never", condition, "created_at")
 
 
 def stuck_documents(collection: RetryableCollection) -> NamedQuery:
-    """Open, and nothing was heard of them since @old."""
+    """Open, without a sign of progress since @old."""
     return _shown(collection, "stuck", f"{OPEN} AND {collection.alive} AND ({STUCK})", "created_at")
 
 
@@ -130,7 +130,7 @@ def failed_documents(collection: RetryableCollection) -> NamedQuery:
 
 
 def unfinished_of_archive(collection: RetryableCollection) -> NamedQuery:
-    """What is not done of @archive, given up or not."""
+    """The documents of @archive that are not done, including failed documents."""
     condition = f"{OF_ARCHIVE} AND NOT {PROCESSED} AND {collection.alive}"
     return _shown(collection, "unfinished_of_archive", condition, "created_at")
 
@@ -140,7 +140,7 @@ def documents_by_ids(collection: RetryableCollection) -> NamedQuery:
 
 
 def count_waiting(collection: RetryableCollection, max_attempts: int) -> NamedQuery:
-    """Failed, and in their backoff: after N attempts until @beforeN."""
+    """Failed and in their backoff: after N attempts until @beforeN."""
     waiting = " OR ".join(
         f"(c.attemptCount {'=' if attempts < max_attempts else '>='} {attempts:d}"
         f" AND c.lastAttemptTime > @before{attempts:d})"
@@ -158,7 +158,7 @@ def count_open(collection: RetryableCollection) -> NamedQuery:
 
 
 def count_late(collection: RetryableCollection) -> NamedQuery:
-    """Open, though they were made at @before or earlier."""
+    """Open, although created at @before or earlier."""
     return _count(collection, "count_late", f"{OPEN} AND {collection.alive} AND c.created_at <= @before")
 
 
@@ -172,7 +172,7 @@ def count_refused(collection: RetryableCollection) -> NamedQuery:
 
 
 def finished_since(collection: RetryableCollection) -> NamedQuery:
-    """Up to 20 that were finished after @since: the circuit breaker weighs as many failures."""
+    """Up to 20 documents finished after @since, because the circuit breaker compares as many failures."""
     text = f"SELECT TOP 20 VALUE 1 FROM c WHERE {PROCESSED} AND c.lastAttemptTime > @since"
     return NamedQuery("finished", collection.name, text)
 

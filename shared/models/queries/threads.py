@@ -1,4 +1,4 @@
-"""The queries of messages, threads and chunks, and of what people say about them."""
+"""The queries of messages, threads and chunks, and of their corrections."""
 
 from shared.models.queries.named_query import (
     ADDRESS,
@@ -81,7 +81,7 @@ THREADS_WITH_ARCHIVE = _THREADS.all(
     "SELECT c.id, c.created_at, c.subject FROM c WHERE ARRAY_CONTAINS(c.archive_ids, @id)",
 )
 
-# Those that an edition did not reach yet, or whose summary of it is still due.
+# Threads that an edition has not reached yet, or whose summary for it is missing.
 _LEFT_BY_EDITION = (
     f"SELECT VALUE c.id FROM c WHERE NOT IS_STRING(c.merged_into) AND {NO_ENTRY}"
     " AND (NOT IS_STRING(c.edition) OR c.edition != @edition OR c.status = 'pending')"
@@ -98,7 +98,7 @@ THREADS_OF_VOTE = _THREADS.all(
     " AND c.vote_subject = @subject AND ARRAY_CONTAINS(c.sources, @source)",
 )
 
-# Versions of one patch series begin threads of their own; their subjects differ in what stands in brackets.
+# Versions of a patch series start separate threads. Their subjects differ only in brackets.
 THREADS_OF_SERIES = _THREADS.all(
     "threads_of_series",
     "SELECT TOP 60 c.id, c.thread_id, c.created_at, c.root_message_id, c.archive_id, c.subject, c.summary_id,"
@@ -106,7 +106,7 @@ THREADS_OF_SERIES = _THREADS.all(
     " WHERE IS_NULL(c.merged_into) AND ARRAY_CONTAINS(c.sources, @source) AND ENDSWITH(c.subject, @words)",
 )
 
-# In no order: sorting thousands of rows over all partitions takes longer than a reader waits.
+# Unordered, because sorting thousands of rows over all partitions takes too long for a request.
 TIMELINE_OF_SOURCE = _THREADS.all(
     "timeline_of_source",
     "SELECT c.last_message_date AS at, c.message_count AS messages, c.outcome.kind AS kind,"
@@ -126,7 +126,7 @@ THREAD_LIST = ListQuery(
     filters={
         "source": "ARRAY_CONTAINS(c.sources, @source)",
         "archive": "ARRAY_CONTAINS(c.archive_ids, @archive)",
-        # A thread has drafts as they were written, with their versions.
+        # A thread has the drafts with their versions.
         "draft": (
             "EXISTS(SELECT VALUE d FROM d IN c.draft_mentions WHERE d = @draft"
             " OR (STARTSWITH(d, CONCAT(@draft, '-')) AND LENGTH(d) = LENGTH(@draft) + 3"
@@ -145,7 +145,7 @@ THREAD_LIST = ListQuery(
         "begun_before": "c.first_message_date < @begun_before",
     },
     sorts=("-last_message_date", "last_message_date", "-first_message_date", "-message_count"),
-    # Without what threading keeps, which can be large.
+    # Without the threading data, which can be large.
     fields=tuple(name for name in Thread.model_fields if name not in {"threading", "inexact", "etag"}),
 )
 

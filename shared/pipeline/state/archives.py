@@ -1,4 +1,4 @@
-"""Changes of an archive's state."""
+"""State changes of archives, messages and chunks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -23,7 +23,7 @@ async def mark_archive_processed(
     skipped_count: int,
     skipped: list[dict[str, Any]],
 ) -> None:
-    """Precondition: all its messages are stored and announced, so that nothing of it is lost by a crash."""
+    """Mark the archive processed. Precondition: all its messages are stored and announced."""
     done: dict[str, Any] = {
         "status": ArchiveStatus.PROCESSED.value,
         "message_count": message_count,
@@ -36,9 +36,9 @@ async def mark_archive_processed(
 
 
 async def mark_deleting(store: Store, archive_id: str, session: Session) -> bool:
-    """Stop all stages' work on it; False where it is gone. Precondition: its removal is stored.
+    """Stop the work of all stages on the archive. Return False if it is gone. Precondition: a stored removal.
 
-    The flag is never taken back: the removal ends with the archive's own document.
+    The flag is permanent, because the removal ends with the deletion of the archive's document.
     """
     try:
         await store.patch(Archive, Patch(archive_id, set={"removing": True}), session)
@@ -51,13 +51,13 @@ DONE = frozenset({OperationStatus.SUCCEEDED, OperationStatus.FAILED})
 
 
 async def find_removal(store: Store, kind: str, target: str) -> Removal | None:
-    """The deletion of it, under way or done."""
+    """Return the deletion of the target, running or finished."""
     id_ = removal_id(kind, target)
     return await store.find(Removal, id_, Session())
 
 
 async def was_removed(store: Store, archive_id: str, session: Session) -> bool:
-    """Whether the archive is being deleted, or was; not if it was never seen, or has come in again."""
+    """Return whether the archive is being or was deleted. False if it is unknown or was stored again."""
     archive = await store.find(Archive, archive_id, session)
     if archive is not None:
         return archive.removing
@@ -67,9 +67,9 @@ async def was_removed(store: Store, archive_id: str, session: Session) -> bool:
 async def mark_processed(
     store: Store, messages: Sequence[Message], sets: Mapping[str, tuple[str, int]], session: Session
 ) -> set[str]:
-    """Name their sets of chunks, and how many are in each; returns the messages that stay as they are.
+    """Mark the messages processed if text and labels are as read. Return the ids of the other messages.
 
-    Those have another text or other labels than were read. Precondition: all chunks of the sets are stored.
+    `sets` has the name and size of each chunk set. Precondition: all chunks of the sets are stored.
     """
     done = {"status": ProcessingStatus.PROCESSED.value, "lastError": None}
     patches = []
@@ -93,13 +93,13 @@ NOT_EMBEDDED = {"embedding_generated": False, "embedding_model": None}
 
 
 def is_chunk_finished(chunk: Chunk, model: str) -> bool:
-    """Whether embedding has nothing left to do: embedded with this very model, or given up."""
+    """Return whether the chunk is embedded with this model or has failed permanently."""
     embedded = chunk.embedding_generated and chunk.embedding_model == model
     return embedded or chunk.status is ProcessingStatus.FAILED_MAX_RETRIES
 
 
 def mark_embedded(chunk: Chunk, *, model: str) -> Patch:
-    """If its labels are as they were read. Precondition: its vector is in the index, with these labels."""
+    """Mark the chunk embedded if its labels are as read. Precondition: the index has its labeled vector."""
     outcome = {
         "embedding_generated": True,
         "embedding_model": model,
@@ -110,29 +110,29 @@ def mark_embedded(chunk: Chunk, *, model: str) -> Patch:
 
 
 def mark_chunk_failed(chunk: Chunk, failure: ClassifiedError) -> Patch:
-    """Precondition: the model or the index refuses it for good. Its thread gets ready without it."""
+    """Mark the chunk failed. Precondition: the model or the index refuses it permanently."""
     outcome = {"status": ProcessingStatus.FAILED_MAX_RETRIES.value, "lastError": error_text(failure)}
     return Patch(chunk.id, set=outcome, condition=_label_as_read(chunk))
 
 
 def mark_reembedded(chunk: Chunk, *, model: str) -> Patch:
-    """Precondition: it is embedded, and its vector of this model is in the model's own index."""
+    """Set the chunk's model. Precondition: the index of that model has the chunk's vector."""
     return Patch(chunk.id, set={"embedding_model": model}, condition=_label_as_read(chunk))
 
 
 def update_labels(id_: str, labels: Mapping[str, Any], *, is_pending: bool) -> Patch:
-    """Unless it has later labels. Precondition: these are labels of its message.
+    """Set the labels of a chunk unless it has later ones. Precondition: the labels are those of its message.
 
-    Where it is not pending, the caller tells the index.
+    If `is_pending` is false, the caller updates the index.
     """
     newer = f"(NOT IS_DEFINED(c.label_version) OR c.label_version < {labels['label_version']:d})"
     return Patch(id_, set={**labels, **(RESET_ATTEMPTS if is_pending else {})}, condition=newer)
 
 
 async def recover_chunks(store: Store, chunks: Iterable[Chunk], session: Session) -> None:
-    """Forget the error of an earlier delivery that embedded them and then failed to announce it.
+    """Clear the error of an earlier delivery that embedded the chunks but failed to announce them.
 
-    Precondition: they are announced now.
+    Precondition: the chunks are announced.
     """
     recovered = [chunk for chunk in chunks if chunk.status is ProcessingStatus.PROCESSED and chunk.lastError]
     patches = [Patch(chunk.id, set={"lastError": None}, condition="true") for chunk in recovered]

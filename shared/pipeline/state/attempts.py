@@ -1,8 +1,7 @@
-"""Attempts at a document: counted, failed, requeued, given up and reset.
+"""State changes of a document's attempts: counted, failed, requeued, given up and reset.
 
-The event carries its attempt, and the document remembers the highest it has seen: so one logical attempt
-counts once, however often the broker delivers it. The sweep adds one and publishes with it; the broker counts
-its own redeliveries.
+An event has the number of its attempt, and the document keeps the highest number. So an attempt counts once,
+however often the broker delivers its event. The sweep publishes an event with the next number.
 """
 
 import json
@@ -26,23 +25,23 @@ RESET_ATTEMPTS: Mapping[str, Any] = {
     "lastError": None,
     "requeued_at": None,
 }
-"""A document that is to be worked on as if it were new."""
+"""The fields of a document that is processed again like a new one."""
 
 
 def error_text(failure: ClassifiedError) -> str:
-    """What `lastError` says: the error's type and message, cut to what a document should hold."""
+    """Return the text of `lastError`: the error's type and message, cut to the maximum length."""
     return f"{failure.error_type}: {failure.message}"[:ERROR_LENGTH]
 
 
 async def count_attempt(
     store: Store, subjects: Iterable[DocumentRef], *, attempt: int, now: datetime, session: Session
 ) -> None:
-    """Before the work on them. An older event that comes late changes nothing."""
+    """Count the attempt before the work on the documents. A late older event changes nothing."""
     counted = {"attemptCount": attempt, "lastAttemptTime": stored_time(now)}
     higher = f"NOT IS_DEFINED(c.attemptCount) OR c.attemptCount <= {attempt:d}"
     for model, group in _by_model(subjects):
         patches = [Patch(subject.id, set=counted) for subject in group]
-        # Without those that are gone: the stage finds out when it reads.
+        # Deleted documents are skipped. The stage notices them when it reads.
         await store.patch_all(model, patches, session, condition=higher)
 
 
@@ -63,12 +62,12 @@ async def record_failed_attempt(
     session: Session,
     failed_status: str | None = None,
 ) -> None:
-    """Keep on each document that this attempt at it failed, and why: the sweep goes by that.
+    """Store the failed attempt and its error on each document, for the sweep.
 
-    Precondition: the stage has given this delivery up. With a `failed_status`, a permanent failure is final.
+    Precondition: the stage gave up. With a `failed_status`, a permanent failure also sets the status.
     """
-    for_good = failed_status is not None and failure.kind is ErrorKind.PERMANENT
-    state = {"status": failed_status} if for_good else {}
+    is_final = failed_status is not None and failure.kind is ErrorKind.PERMANENT
+    state = {"status": failed_status} if is_final else {}
     for model, group in _by_model(subjects):
         found = await store.find_many(model, [subject.id for subject in group], session)
         patches = [
@@ -88,13 +87,13 @@ async def record_failed_attempt(
 
 
 class SeenAttempt(NamedTuple):
-    """The attempts at a document as they were read. A write that goes by them must find them unchanged."""
+    """The attempts at a document as they were read, and the condition that they are unchanged."""
 
     attempts: int
     last_attempt: str | None
 
     def unchanged(self) -> str:
-        """The text of the condition, with values of ours only."""
+        """Return the condition. Its values are never user input."""
         attempts = f"c.attemptCount = {self.attempts:d}"
         if not self.attempts:
             attempts = f"({attempts} OR NOT IS_DEFINED(c.attemptCount))"
@@ -112,10 +111,10 @@ async def count_requeue(
     also: Mapping[str, Any],
     session: Session,
 ) -> bool:
-    """Count the next attempt before its event is published; whether this caller may publish it.
+    """Count the next attempt and return whether this caller may publish its event.
 
-    Precondition: it is open, and its attempts are as they were seen. Of two sweeps at once, one counts.
-    `also` is what the event's stage has to find on the document: of a thread, the version that is requested.
+    Precondition: the document is open and its attempts are as seen, so only one of two sweeps succeeds.
+    `also` are fields that the event's stage needs on the document, like a thread's requested version.
     """
     counted = {
         "attemptCount": seen.attempts + 1,
@@ -130,10 +129,9 @@ async def count_requeue(
 async def undo_requeue(
     store: Store, subject: DocumentRef, seen: SeenAttempt, *, moment: str, session: Session
 ) -> bool:
-    """Give the attempt back that was counted at this moment. Its time stays: the next one waits as after it.
+    """Subtract the attempt that was counted at this moment, but keep its time, so that the next one waits.
 
-    Precondition: its event could not be published. An outage of the broker is no failure of the document,
-    and must not use its attempts up.
+    Precondition: its event could not be published. An outage of the broker must not use up attempts.
     """
     same = f"{OPEN} AND c.attemptCount = {seen.attempts + 1:d} AND c.lastAttemptTime = {json.dumps(moment)}"
     return await _patched(store, subject, {"attemptCount": seen.attempts}, same, session)
@@ -148,20 +146,20 @@ async def record_requeue(
     since: str,
     session: Session,
 ) -> bool:
-    """After publishing: from now on nothing was heard of the attempt, instead of: the last one failed.
+    """Record after publishing that the attempt has no outcome yet, instead of a failed last attempt.
 
-    Precondition: the attempt counted at this moment is still the last one; its stage may have been faster.
+    Precondition: the attempt counted at this moment is still the last. Its stage may already have finished.
     """
     same = f"{OPEN} AND c.attemptCount = {attempt:d} AND c.lastAttemptTime = {json.dumps(moment)}"
     return await _patched(store, subject, {"requeued_at": since}, same, session)
 
 
-async def given_up(
+async def mark_failed(
     store: Store, subject: DocumentRef, seen: SeenAttempt, *, error: str, session: Session
 ) -> bool:
-    """No sweep looks at it again; whether it was given up here.
+    """Mark the document failed_max_retries, so that no sweep retries it. Return whether this call did.
 
-    Precondition: it is open, its attempts are as they were seen, and there are as many as allowed.
+    Precondition: it is open, its attempts are as seen, and they have reached the limit.
     """
     final = {
         "status": ProcessingStatus.FAILED_MAX_RETRIES.value,
@@ -172,9 +170,9 @@ async def given_up(
 
 
 async def reset(store: Store, subject: DocumentRef, session: Session, *, error: str | None = None) -> bool:
-    """Pending again, with no attempt counted: the next sweep asks for it. False where it is processed.
+    """Make the document pending without attempts, for the next sweep. Return False if it is processed.
 
-    DocumentNotFoundError where it is gone. Precondition: it is not processed.
+    Raise DocumentNotFoundError if it is gone. Precondition: it is not processed.
     """
     fresh = {**RESET_ATTEMPTS, "status": ProcessingStatus.PENDING.value, "lastError": error}
     patch = Patch(subject.id, set=fresh)
@@ -191,9 +189,9 @@ async def reopen_document(
     error: str,
     also: Mapping[str, Any],
 ) -> bool:
-    """Pending again although it was done, because what was made of it is damaged; False where it is gone.
+    """Make a processed document pending, because its results are damaged. Return False if it is gone.
 
-    It looks as if its last attempt had failed, so a crash before the requeue leaves it to the sweep.
+    Its fields are those of a failed attempt, so that the sweep retries it after a crash before the requeue.
     """
     changes = {
         "status": ProcessingStatus.PENDING.value,
@@ -213,7 +211,7 @@ async def reopen_document(
 async def _patched(
     store: Store, subject: DocumentRef, changes: Mapping[str, Any], condition: str, session: Session
 ) -> bool:
-    """Whether the condition held. It does not where the document has gone meanwhile."""
+    """Return whether the patch was applied: the document exists and the condition held."""
     patch = Patch(subject.id, set=changes)
     try:
         patched = await store.patch(subject.model, patch, session, condition=condition)

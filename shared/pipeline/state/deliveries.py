@@ -1,4 +1,7 @@
-"""Changes of a report's deliveries: each is a position in the report's list, one for each webhook."""
+"""State changes of a report's deliveries to webhooks, and of subscriptions to digests by mail.
+
+A delivery is a position in the report's list, one for each webhook.
+"""
 
 import uuid
 from collections.abc import Mapping
@@ -20,9 +23,9 @@ from shared.models.reports import (
 async def count_delivery_attempt(
     store: Store, report: Report, position: int, *, now: datetime, retry_at: datetime
 ) -> Report | None:
-    """Count the attempt before it is made, so that a crash cannot repeat it for ever.
+    """Count the attempt before it is made, so that a crash cannot repeat it without limit.
 
-    Precondition: nobody else has counted one since the report was read; None where somebody has.
+    Precondition: no other worker has counted an attempt after the report was read. Otherwise return None.
     """
     seen = report.deliveries[position].attempts
     changes = {"attempts": seen + 1, "last_attempt_at": now, "next_attempt_at": retry_at}
@@ -34,7 +37,7 @@ async def count_delivery_attempt(
 
 
 async def mark_delivered(store: Store, report: Report, position: int, now: datetime) -> Report:
-    """Precondition: the webhook has accepted it."""
+    """Mark the delivery delivered. Precondition: the webhook has accepted it."""
     return await _change(
         store,
         report,
@@ -49,12 +52,12 @@ async def mark_delivered(store: Store, report: Report, position: int, now: datet
 async def record_failed_delivery(
     store: Store, report: Report, position: int, *, error: str, retry_at: datetime
 ) -> Report:
-    """Precondition: the attempt failed, and more are allowed. It stays pending."""
+    """Store the error of an attempt. Precondition: more attempts are allowed. The delivery stays pending."""
     return await _change(store, report, position, error=error, next_attempt_at=retry_at)
 
 
 async def mark_delivery_failed(store: Store, report: Report, position: int, error: str) -> Report:
-    """Precondition: its failure is announced."""
+    """Mark the delivery failed. Precondition: its failure is announced."""
     return await _change(
         store, report, position, status=DeliveryStatus.FAILED, error=error, next_attempt_at=None
     )
@@ -68,7 +71,7 @@ async def _change(store: Store, report: Report, position: int, **changes: object
 
 
 def _same_report(report: Report, position: int) -> str:
-    """A later report has taken its place otherwise, with deliveries of its own."""
+    """Return the condition that no later report with its own deliveries has replaced this report."""
     return f"c.deliveries[{position:d}].summary_id = '{uuid.UUID(report.summary_id)}'"
 
 
@@ -79,7 +82,7 @@ def _with(report: Report, position: int, **changes: object) -> Report:
 
 
 def _stored(report: Report, position: int) -> dict[str, object]:
-    """The fields of a report that follow from its deliveries; others write the rest."""
+    """Return the fields of a report that follow from its deliveries."""
     arrived = [
         delivery.channel for delivery in report.deliveries if delivery.status is DeliveryStatus.DELIVERED
     ]
@@ -98,12 +101,12 @@ def _stored(report: Report, position: int) -> dict[str, object]:
 
 PERIODS = {Cadence.DAILY: timedelta(days=1), Cadence.WEEKLY: timedelta(days=7)}
 REFUSALS_UNTIL_SUSPENDED = 3
-# A report is published a little before others can see it: a young one is left to the next digest.
+# A report is published shortly before readers can see it, so the next digest includes the newest reports.
 SETTLED = timedelta(minutes=15)
 
 
 async def mark_confirmation_sent(store: Store, subscription: Subscription, now: datetime) -> bool:
-    """Note that a mail is about to be sent. False where another request has just done so."""
+    """Record that a confirmation mail is about to be sent. Return False if another request has done so."""
     changed = subscription.model_copy(update={"asked_at": now})
     return await store.replace(changed, Session()) is not Conflict.CONFLICT
 
@@ -111,7 +114,7 @@ async def mark_confirmation_sent(store: Store, subscription: Subscription, now: 
 async def confirm_subscription(
     store: Store, subscription: Subscription, now: datetime, account: Mapping[str, object]
 ) -> bool:
-    """Precondition: whoever reads the address's mail has said yes. The first digest is due a period later."""
+    """Confirm it. The first digest is due a period later. Precondition: the recipient has agreed."""
     if subscription.confirmed_at is not None:
         return True
     changes = {
@@ -124,8 +127,8 @@ async def confirm_subscription(
     return await store.replace(subscription.model_copy(update=changes), Session()) is not Conflict.CONFLICT
 
 
-async def subscription_lapsed(store: Store, subscription: Subscription, now: datetime) -> None:
-    """Precondition: a mail has asked for a new confirmation."""
+async def unconfirm_subscription(store: Store, subscription: Subscription, now: datetime) -> None:
+    """Make the subscription unconfirmed. Precondition: a mail has asked for a new confirmation."""
     changes = {
         "confirmed_at": None,
         "asked_at": now,
@@ -140,9 +143,9 @@ async def subscription_lapsed(store: Store, subscription: Subscription, now: dat
 async def claim_digest(
     store: Store, subscription: Subscription, *, now: datetime, retry_at: datetime
 ) -> Subscription | None:
-    """Count the attempt before it is made; None where another instance was faster.
+    """Count the attempt before it is made. Return None if another instance was faster.
 
-    The end of the digest stands from the first attempt on: every attempt sends the same mail.
+    The first attempt sets the end of the digest's period, so that every attempt sends the same mail.
     """
     changes = {
         "attempts": subscription.attempts + 1,
@@ -154,18 +157,18 @@ async def claim_digest(
 
 
 async def mark_digest_sent(store: Store, subscription: Subscription, now: datetime) -> None:
-    """Precondition: the server has taken the mail, or there was nothing to tell."""
+    """Start the next period. Precondition: the server has accepted the mail, or the digest was empty."""
     changes = {"since": subscription.until, "refusals": 0, "error": None}
     await _wait_for_next(store, subscription, now, changes)
 
 
 async def postpone_digest(store: Store, subscription: Subscription, now: datetime, error: str) -> None:
-    """Precondition: no more attempts are made at this digest. What it had to tell is in the next one."""
+    """Leave the reports of this digest to the next one. Precondition: no attempt at this digest is left."""
     await _wait_for_next(store, subscription, now, {"error": error})
 
 
 async def mark_digest_refused(store: Store, subscription: Subscription, now: datetime, error: str) -> None:
-    """Precondition: the server says that the address takes no mail. After three in a row no more is sent."""
+    """Count a refusal. Three in a row suspend the subscription. Precondition: the server refused it."""
     refusals = subscription.refusals + 1
     changes = {"refusals": refusals, "error": error}
     await _wait_for_next(store, subscription, now, changes, suspended=refusals >= REFUSALS_UNTIL_SUSPENDED)
@@ -183,7 +186,7 @@ async def _wait_for_next(
     *,
     suspended: bool = False,
 ) -> None:
-    """A conflict: it was ended, or claimed by another instance while this one stood still. Theirs counts."""
+    """Schedule the next digest. On a conflict, the write of the other instance stays."""
     due = None if suspended else now + PERIODS[subscription.cadence]
     changed = {"until": None, "attempts": 0, "next_due_at": due, **changes}
     await store.replace(subscription.model_copy(update=changed), Session())

@@ -1,8 +1,7 @@
-"""Which summary and report of a thread, week or draft is current.
+"""State changes that decide which summary and report of a thread, week or draft is current.
 
-A thread names its summary (`summary_id`), and so does the document of a digest: that one is current. Naming
-another one, or none, is a conditional write that raises `summary_number`. A scope has one report, which
-another replaces only with a higher number.
+A thread or digest names its current summary (`summary_id`). A change of it is a conditional write that raises
+`summary_number`. A scope has one report, and only a report with a higher number replaces it.
 """
 
 from datetime import datetime
@@ -24,15 +23,14 @@ class CurrentChangedError(TransientError):
 
 
 def next_number(number: int, now: datetime) -> int:
-    """From the clock, so that a thread or digest that is made anew does not count from the start again."""
+    """Return a higher number from the clock, so that a recreated thread or digest does not restart it."""
     return max(number + 1, int(now.timestamp() * 1000))
 
 
 def supersedes(summary: Summary, held: Summary | None, thread: Thread) -> bool:
-    """Whether the thread is better off with this summary than with the one that it has.
+    """Return whether this summary should replace the thread's current summary.
 
-    A version that the thread asks for comes before one that it does not, whatever the clocks of the hosts
-    say; of two equal ones that which was made last, because it has read at least as much.
+    A summary of a requested version precedes any other. Of two equal summaries the later read precedes.
     """
     return held is None or _precedence(summary, thread) >= _precedence(held, thread)
 
@@ -44,14 +42,14 @@ def _precedence(summary: Summary, thread: Thread) -> tuple[int, datetime, str]:
 
 
 async def read_latest_thread(store: Store, thread_id: str, session: Session) -> Thread | None:
-    """As the primary has it."""
+    """Read the thread at the primary."""
     return await store.find_latest(Thread, thread_id, session)
 
 
 async def find_namer(
     store: Store, scope: str, thread_id: str | None, session: Session, *, latest: bool = False
 ) -> Thread | Digest | None:
-    """The thread, or the digest's document, that says which summary of the scope is current."""
+    """Return the thread or digest that names the scope's current summary."""
     find = store.find_latest if latest else store.find
     if thread_id is not None:
         return await find(Thread, thread_id, session)
@@ -59,7 +57,7 @@ async def find_namer(
 
 
 async def is_current(store: Store, document: Summary | Report, session: Session) -> bool:
-    """Whether its thread or digest names its summary."""
+    """Return whether its thread or digest names its summary."""
     namer = await find_namer(store, document.scope, document.thread_id, session)
     return namer is not None and namer.summary_id == document.summary_id
 
@@ -67,10 +65,10 @@ async def is_current(store: Store, document: Summary | Report, session: Session)
 async def store_report(
     store: Store, report: Report, session: Session, *, is_first: bool = False
 ) -> tuple[Report, Report | None] | None:
-    """The scope's report from now on, and the one before it; None where the scope has a later one.
+    """Store the scope's report. Return it and the report before it, or None if the scope has a later report.
 
-    Precondition: the number is that of the thread or digest when it named the summary. `is_first`: there
-    seems to be none, so that it is not looked for.
+    Precondition: the number is that of the thread or digest when it named the summary. With `is_first`, try
+    to create the report before looking for an existing report.
     """
     if is_first and await store.create(report, session):
         return report, None
@@ -89,9 +87,9 @@ async def store_report(
 
 
 async def set_report(store: Store, report: Report, session: Session) -> bool:
-    """Note on the thread or digest that its summary is published; False where it names another, or none.
+    """Record on the thread or digest that its summary is published. Return False if it names another summary.
 
-    Where the note is missing, the report is asked for again. An archive's progress counts those of threads.
+    A thread without this record is published again, and counts as open in the archive's progress.
     """
     model, id_ = (Digest, report.id) if report.thread_id is None else (Thread, report.thread_id)
     patch = Patch(id_, set={"report_id": report.report_id})
@@ -100,9 +98,9 @@ async def set_report(store: Store, report: Report, session: Session) -> bool:
 
 
 async def delete_orphan_report(store: Store, summary_id: str, scope: str, session: Session) -> bool:
-    """Delete the report of this summary if the summary is gone; whether that is gone.
+    """Delete the report of this summary if the summary is gone. Return whether the summary is gone.
 
-    As it was read: a deletion that arrives late must not take a report that was published since.
+    The deletion is conditional, so that a late deletion never deletes a newer report.
     """
     for _ in range(MAX_ROUNDS):
         if await store.find_latest(Summary, summary_id, session, partition=scope) is not None:
@@ -137,16 +135,16 @@ WAITS = "c.touches > c.made AND c.touches > c.working"
 
 
 async def mark_digest_stale(store: Store, digest_id: str) -> None:
-    """Count a touch, unless one is waiting that no refresh has seen. Precondition: its document exists.
+    """Count a touch unless one is waiting that no refresh has seen. Precondition: the digest exists.
 
-    Only the primary knows: by a replica that is behind, a touch that was seen long ago seems to wait.
+    The condition is evaluated at the primary, because a replica may show an old touch as waiting.
     """
     touch = Patch(digest_id, increment={"touches": 1})
     await store.patch(Digest, touch, Session(), condition=f"NOT ({WAITS})")
 
 
 async def start_digest(store: Store, digest: Digest) -> None:
-    """Note which touches this refresh has seen. Precondition: it has not looked at any thread yet."""
+    """Record the touches that this refresh has seen. Precondition: it has not read any thread yet."""
     seen = {"working": digest.touches}
     await store.patch(Digest, Patch(digest.id, set=seen), Session())
 
@@ -154,23 +152,23 @@ async def start_digest(store: Store, digest: Digest) -> None:
 async def name_digest(
     store: Store, digest: Digest, summary_id: str | None, now: datetime, session: Session
 ) -> int | None:
-    """Say which summary is current; None where there is nothing to say. Its number; None where it is not.
+    """Set the current summary, or None for an empty digest. Return its number, or None on a conflict.
 
-    Precondition: the summary is stored. A refresh that has seen fewer touches than the one that named last
-    comes too late, and so does one that read another summary than there is.
+    Precondition: the summary is stored. A refresh conflicts if it saw fewer touches than an earlier refresh,
+    or if the digest's summary has changed after it was read.
     """
     is_same, read = summary_id == digest.summary_id, digest.summary_number
     number = read if is_same else next_number(read, now)
-    said = {"named": digest.touches, "summary_id": summary_id, "summary_number": number}
+    changes = {"named": digest.touches, "summary_id": summary_id, "summary_number": number}
     if not is_same:
-        said |= {"report_id": None, "announced": 0}
+        changes |= {"report_id": None, "announced": 0}
     earlier = f"(NOT IS_DEFINED(c.named) OR c.named <= {digest.touches:d}) AND c.summary_number = {read:d}"
-    named = await store.patch(Digest, Patch(digest.id, set=said), session, condition=earlier)
+    named = await store.patch(Digest, Patch(digest.id, set=changes), session, condition=earlier)
     return None if named is Conflict.CONFLICT else number
 
 
-async def digest_unnamed(store: Store, digest: Digest, now: datetime, session: Session) -> Digest:
-    """Name no summary where a deletion took it with its report: the same one gets another number then."""
+async def clear_deleted_summary(store: Store, digest: Digest, now: datetime, session: Session) -> Digest:
+    """Clear the digest's summary if a deletion removed it. The same summary then gets another number."""
     id_ = digest.summary_id
     if id_ is None or await store.find_latest(Summary, id_, session, partition=digest.scope) is not None:
         return digest
@@ -181,18 +179,18 @@ async def digest_unnamed(store: Store, digest: Digest, now: datetime, session: S
 
 
 async def finish_digest(store: Store, digest: Digest) -> None:
-    """Precondition: its summary is named and announced, or there is nothing to say.
+    """Finish the refresh. Precondition: the summary is set and announced, or the digest is empty.
 
-    It stays dirty where it was touched since the refresh started.
+    A digest that was touched after the start of the refresh stays stale.
     """
     done = Patch(digest.id, set={"made": digest.touches, "lastError": None}, increment={"announced": 1})
     await store.patch(Digest, done, Session(), condition=f"c.made <= {digest.touches:d}")
 
 
 async def fail_digest(store: Store, digest_id: str, failure: ClassifiedError, now: datetime) -> None:
-    """Its turn comes again after all others': the document that was written last is last in line.
+    """Store the error and queue the digest again, after all others, because it was written last.
 
-    Also where a later refresh made it meanwhile: what this one wrote last may still arrive, and undo it.
+    A digest that a later refresh finished is queued, too: a late write of this refresh may still undo it.
     """
     state = {"lastError": error_text(failure), "lastAttemptTime": stored_time(now)}
     patch = Patch(digest_id, set=state, increment={"attemptCount": 1})

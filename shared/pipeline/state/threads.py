@@ -1,4 +1,4 @@
-"""Changes of a thread's state: its summary is claimed, requested, made and published; or it is merged."""
+"""State changes of a thread: claims and requests of its summary, the summary itself, and merges."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -17,28 +17,28 @@ from shared.pipeline.state.attempts import RESET_ATTEMPTS
 from shared.pipeline.state.summaries import next_number
 
 CLAIM_LIFETIME = timedelta(minutes=30)
-"""The event that claimed a version is redelivered until it succeeds or is dead-lettered; then another may."""
+"""The claiming event is redelivered until it succeeds or is dead-lettered. Then another event may claim."""
 
 NO_SUMMARY = {"summary_id": None}
 REVISION = {"revision": 1}
 
 
 def raise_revision(thread: Thread) -> Thread:
-    """Precondition: it got messages, or other threads, so what was made of it is out of date.
+    """Raise the revision and reset the attempts. Precondition: the thread's messages have changed.
 
-    Its attempts start again. The version that was last requested stays: the next one differs from it.
+    The requested version stays, because the next version differs from it.
     """
     return thread.model_copy(update={**RESET_ATTEMPTS, "revision": thread.revision + 1})
 
 
 async def raise_revisions(store: Store, thread_ids: Sequence[str], session: Session) -> None:
-    """The same, where a message of each is about to get other content. One that is merged stays so."""
+    """Raise the revisions of threads whose messages are about to change. Merged threads stay unchanged."""
     patches = [Patch(thread_id, set=RESET_ATTEMPTS, increment=REVISION) for thread_id in thread_ids]
     await store.patch_all(Thread, patches, session, condition="NOT IS_STRING(c.merged_into)")
 
 
 async def describe_thread(store: Store, thread: Thread, facts: Mapping[str, Any], session: Session) -> bool:
-    """Set what it says of its messages; False where it changed. Precondition: all of them are stored."""
+    """Set the facts about the messages. Return False if the thread changed. Precondition: all are stored."""
     patch = Patch(thread.id, set={**facts, "inexact": False})
     condition = (
         f"c.created_at = '{stored_time(thread.created_at)}' AND c.revision = {thread.revision:d}"
@@ -47,16 +47,13 @@ async def describe_thread(store: Store, thread: Thread, facts: Mapping[str, Any]
     return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
 
 
-# the summary
-
-
 async def claim_version(
     store: Store, thread: Thread, version: str, *, claimer: str, now: datetime, session: Session
 ) -> bool:
-    """Whether this event may ask for a summary of this version.
+    """Claim the version. Return whether this event may request its summary.
 
-    Precondition: the version was never asked for, and nobody else's claim on it holds. An event that is
-    delivered again finds its own claim and goes on.
+    Precondition: the version was never requested, and no other event has a valid claim on it. A redelivered
+    event finds its own claim.
     """
     before = thread.requesting or {}
     is_mine = (before.get("version"), before.get("event")) == (version, claimer)
@@ -70,9 +67,8 @@ async def claim_version(
         Thread,
         Patch(thread.id, set={"requesting": claim, **({} if is_mine else _reopened(thread))}),
         session,
-        # A worker that stood still since it read the thread may have an older version than the last request,
-        # or one of a thread that a deletion has made anew since. The version that was requested last can be
-        # the same again, when the thread got a message and lost it: its revision is another one then.
+        # A paused worker may have an older version, or a version of a thread that was since recreated. If the
+        # thread got a message and lost it, the requested version is the same again, but not the revision.
         condition=f"c.created_at = '{stored_time(thread.created_at)}'"
         f" AND c.revision = {thread.revision:d}"
         f" AND {_equals('content_hash', thread.content_hash)} AND {_unclaimed(version, claimer, now)}",
@@ -81,12 +77,12 @@ async def claim_version(
 
 
 def _reopened(thread: Thread) -> Mapping[str, Any]:
-    """With another version it is neither done nor given up any more: the sweep looks after it again."""
+    """Return the fields that make a finished thread pending, so that the sweep covers its new version."""
     return {} if thread.status is ProcessingStatus.PENDING else RESET_ATTEMPTS
 
 
 def _unclaimed(version: str, claimer: str, now: datetime) -> str:
-    """Over values of ours: hashes, an event id and a time."""
+    """Return the condition. Its values are hashes, an event id and a time, never user input."""
     expired = stored_time(now - CLAIM_LIFETIME)
     never_asked_for = f"NOT IS_STRING(c.content_hash) OR c.content_hash != '{version}'"
     free = (
@@ -100,17 +96,16 @@ def _unclaimed(version: str, claimer: str, now: datetime) -> str:
 async def mark_requested(
     store: Store, thread_id: str, version: str, session: Session, *, ends_claim: bool
 ) -> None:
-    """Precondition: the request for this version is published, and the claim on it still holds.
+    """Record the requested version. Precondition: the request is published, and its claim still holds.
 
-    Who claimed it before ends the claim. A worker that stood still for long may find the claim of a later
-    version, or that one requested: then its own is not the latest, and the thread stays as it is.
+    A worker that was paused may find the claim of a later version. Then the thread stays unchanged.
     """
     patch = Patch(thread_id, set=requested_version(version, ends_claim=ends_claim))
     await store.patch(Thread, patch, session, condition=f"c.requesting.version = '{version}'")
 
 
 def requested_version(version: str, *, ends_claim: bool) -> dict[str, Any]:
-    """The same as fields, for those who record a requeue with it."""
+    """Return the fields that `mark_requested` sets, for callers that also record a requeue."""
     return {"content_hash": version, **({"requesting": None} if ends_claim else {})}
 
 
@@ -123,21 +118,20 @@ async def set_summary(
     now: datetime,
     covers_all: bool = True,
 ) -> int | None:
-    """Make it the thread's summary, and return its number; None where the thread is not as it was read.
+    """Set the thread's summary and return its number, or None if the thread is not as read.
 
-    Precondition: the summary supersedes the one that the thread had when it was read. The thread is done,
-    unless the summary is not of all that it has, or it has changed since, or messages were about to leave
-    it, or it waits for another version: then it stays pending for its next one.
+    Precondition: the summary supersedes the thread's summary as read. The thread stays pending if it has
+    changed, if the summary does not cover all of it, or if another version is requested.
     """
     version = summary.content_hash
     if version and (thread.requesting or {}).get("version") == version:
-        # Whoever claimed it did not come to say that it was asked for. By itself: a patch has ten operations.
+        # The claiming worker did not record the request. One patch is limited to ten operations.
         await mark_requested(store, thread.id, version, session, ends_claim=True)
         thread = thread.model_copy(update={"requesting": None, "content_hash": version})
     call = summary.reading.shown_call if summary.reading else None
     is_new = thread.summary_id != summary.id
     number = next_number(thread.summary_number, now) if is_new else thread.summary_number
-    said: dict[str, Any] = {
+    changes: dict[str, Any] = {
         "summary_id": summary.id,
         "summary_number": number,
         "has_consensus": summary.metadata.has_consensus,
@@ -147,7 +141,7 @@ async def set_summary(
         "result_thread": summary.metadata.result_thread,
         "open_call": call.model_dump(mode="json") if call else None,
     }
-    done = Patch(thread.id, set={**said, "status": ProcessingStatus.PROCESSED.value, "lastError": None})
+    done = Patch(thread.id, set={**changes, "status": ProcessingStatus.PROCESSED.value, "lastError": None})
     same = _same_summary(thread)
     unchanged = f"{same} AND c.revision = {thread.revision:d}"
     awaited = (thread.requesting or {}).get("version") or thread.content_hash
@@ -157,12 +151,13 @@ async def set_summary(
         and await store.patch(Thread, done, session, condition=unchanged) is not Conflict.CONFLICT
     ):
         return number
-    grown = Patch(thread.id, set=said)
-    return None if await store.patch(Thread, grown, session, condition=same) is Conflict.CONFLICT else number
+    pending = Patch(thread.id, set=changes)
+    stored = await store.patch(Thread, pending, session, condition=same)
+    return None if stored is Conflict.CONFLICT else number
 
 
 def _same_summary(thread: Thread) -> str:
-    """Over values of ours: a number, hashes and a time."""
+    """Return the condition that summary, versions and claim are as read. It has no user input."""
     claimed = (thread.requesting or {}).get("version")
     claim = f"c.requesting.version = '{claimed}'" if claimed else "NOT IS_STRING(c.requesting.version)"
     return (
@@ -177,10 +172,10 @@ def _equals(name: str, value: str | None) -> str:
 
 
 async def request_reread(store: Store, thread_id: str, edition: str, session: Session) -> bool:
-    """Have it read anew, once for each edition. Precondition: it is a thread of its own.
+    """Request a rereading of the thread, once for each edition. Return False if it was requested before.
 
-    The edition is a part of its version, so that orchestration, the sweep and the checks ask for its summary
-    as they do for one that has grown. False where this edition was asked for before.
+    The edition is a part of the version, so the thread gets a new summary like a thread with a new message.
+    Precondition: the thread is not merged.
     """
     patch = Patch(thread_id, set={"edition": edition, **RESET_ATTEMPTS}, increment=REVISION)
     condition = f"NOT IS_STRING(c.merged_into) AND {_another('edition', edition)}"
@@ -188,7 +183,7 @@ async def request_reread(store: Store, thread_id: str, edition: str, session: Se
 
 
 async def count_correction(store: Store, thread_id: str, session: Session) -> bool:
-    """Have it made anew with its corrections; False where it is merged by now.
+    """Count a correction, which gives the thread a new version. Return False if the thread is merged.
 
     Precondition: the correction, or its revocation, is stored.
     """
@@ -198,29 +193,28 @@ async def count_correction(store: Store, thread_id: str, session: Session) -> bo
 
 
 async def mark_vote(store: Store, thread_id: str, subject: str, session: Session) -> None:
-    """Let others find it by what is voted on. Precondition: it calls a vote, or brings a result."""
+    """Set the subject of the vote, for queries. Precondition: the thread calls a vote or has a result."""
     patch = Patch(thread_id, set={"vote_subject": subject})
     await store.patch(Thread, patch, session)
 
 
 async def link_result(store: Store, result: str, vote: str, session: Session) -> None:
-    """Precondition: the thread `result` brings the result of the thread `vote`."""
+    """Link a result to its vote. Precondition: the thread `result` announces the result of `vote`."""
     patch = Patch(result, set={"vote_thread": vote})
     await store.patch(Thread, patch, session, condition=_another("vote_thread", vote))
 
 
 def _another(name: str, value: str) -> str:
-    """Whether the field has another value, or none; over values of ours."""
+    """Return the condition that the field has another value or none. The value is never user input."""
     return f"(NOT IS_STRING(c.{name}) OR c.{name} != '{value}')"
 
 
 async def reset_unreported(
     store: Store, thread_id: str, summary_id: str, error: str, session: Session
 ) -> bool:
-    """Make it pending again, as if its last attempt had failed; False where it is not like that any more.
+    """Make the thread pending like after a failed attempt. Return False if the precondition does not hold.
 
-    Precondition: it is done, and the report of its summary did not come for long. The sweep then asks for the
-    summary, which is announced once more.
+    Precondition: the thread is processed, but its summary has no report. The sweep announces it again.
     """
     patch = Patch(
         thread_id,
@@ -230,14 +224,10 @@ async def reset_unreported(
     return await store.patch(Thread, patch, session, condition=condition) is not Conflict.CONFLICT
 
 
-# merges
-
-
 def redirect_thread(thread: Thread, into: str) -> Thread:
-    """The redirect that stays of a thread which became part of another.
+    """Return the redirect of a merged thread. Its status tells the sweep that no stage works on it.
 
-    Precondition: the other thread is written in the same batch. The status says that no stage has anything to
-    do with it.
+    Precondition: the other thread is written in the same batch.
     """
     return thread.model_copy(
         update={
@@ -252,9 +242,9 @@ def redirect_thread(thread: Thread, into: str) -> Thread:
 
 
 async def mark_placement_applied(store: Store, placement: Placement, session: Session) -> None:
-    """Precondition: the threads are as this version of it says, and their summaries are asked for.
+    """Mark the placement applied unless it was changed after it was read.
 
-    Where somebody has changed it since it was read, the later word still waits to be applied.
+    Precondition: the threads are as this version says, and their summaries are requested.
     """
     if not placement.applied:
         await store.replace(placement.model_copy(update={"applied": True}), session)

@@ -78,13 +78,13 @@ async def taken_by(store: Store, owner: str, *, seconds: float = HELD_SECONDS) -
 
 
 async def is_free(store: Store, time: Time) -> bool:
-    async with Lease(store, "slow", time.runtime).held_if_free() as held:
+    async with Lease(store, "slow", time.runtime).hold_if_free() as held:
         return held
 
 
 async def test_a_lock_is_held_for_two_minutes_by_one_owner_and_then_free() -> None:
     async with a_store() as (store, time):
-        async with Lease(store, "slow", time.runtime).held():
+        async with Lease(store, "slow", time.runtime).hold():
             lock = await lock_in(store)
             assert (lock.owner, lock.expires, lock.created_at) == ("owner1", START.timestamp() + 120, START)
             assert not await is_free(store, time)
@@ -96,7 +96,7 @@ async def test_a_lock_is_held_for_two_minutes_by_one_owner_and_then_free() -> No
 
 async def test_work_that_takes_longer_than_the_locks_time_keeps_it() -> None:
     async with a_store() as (store, time):
-        async with Lease(store, "slow", time.runtime).held():
+        async with Lease(store, "slow", time.runtime).hold():
             for _ in range(5):
                 await time.pass_until_next_sleep()
                 assert (await lock_in(store)).expires == time.now.timestamp() + HELD_SECONDS
@@ -115,7 +115,7 @@ async def test_a_renewal_that_fails_is_tried_again_at_the_next(
         monkeypatch.setattr(EngineTransport, "send", send)
         raise ValueError("a fault between the SDK and the service")
 
-    async with a_store() as (store, time), Lease(store, "slow", time.runtime).held():
+    async with a_store() as (store, time), Lease(store, "slow", time.runtime).hold():
         monkeypatch.setattr(EngineTransport, "send", lambda self, request, **_: refuse(self, request))
         await time.pass_until_next_sleep()
         assert "the lock slow could not be renewed" in caplog.text
@@ -128,7 +128,7 @@ async def test_a_lock_that_was_lost_is_neither_renewed_nor_released(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with a_store() as (store, time):
-        async with Lease(store, "slow", time.runtime).held():
+        async with Lease(store, "slow", time.runtime).hold():
             await store.delete(Lock, "slow", Session())
             await time.wait_for_sleeper()
             time.move(time.asked[-1])
@@ -140,11 +140,11 @@ async def test_a_lock_that_was_lost_is_neither_renewed_nor_released(
 
 async def test_a_lock_that_another_took_over_stays_the_others() -> None:
     async with a_store() as (store, time):
-        async with Lease(store, "slow", time.runtime).held():
+        async with Lease(store, "slow", time.runtime).hold():
             await time.wait_for_sleeper()
             time.now += timedelta(seconds=HELD_SECONDS)  # this process was frozen for that long
             other = Lease(store, "slow", Time(now=time.now, owners=7).runtime)
-            taking = other.held_if_free()
+            taking = other.hold_if_free()
             assert await taking.__aenter__()
         assert (await lock_in(store)).owner == "owner8"
         await taking.__aexit__(None, None, None)
@@ -171,7 +171,7 @@ async def test_who_waits_longer_than_its_patience_gives_up(patience: float, poll
 
         patient = Lease(store, "slow", Runtime(now=lambda: time.now, sleep=sleep), patience=patience, poll=1)
         with pytest.raises(LeaseTakenError, match=f"slow was not released within {patience:.0f} s"):
-            async with patient.held():
+            async with patient.hold():
                 pytest.fail("another holds it")
         assert slept == [1] * polls
 
@@ -185,7 +185,7 @@ async def test_who_waits_asks_ten_times_a_second_for_a_minute() -> None:
             slept.append(seconds)
 
         with pytest.raises(LeaseTakenError):
-            async with Lease(store, "slow", Runtime(now=lambda: time.now, sleep=sleep)).held():
+            async with Lease(store, "slow", Runtime(now=lambda: time.now, sleep=sleep)).hold():
                 pytest.fail("another holds it")
         assert set(slept) == {0.1}
         assert 600 <= len(slept) <= 601  # tenths of a second do not add up exactly
@@ -201,7 +201,7 @@ async def test_who_waits_gets_the_lock_when_it_is_released() -> None:
                 await asyncio.Event().wait()  # the renewals: this work is short
 
         lease = Lease(store, "slow", Runtime(now=lambda: time.now, sleep=sleep), patience=3, poll=1)
-        async with lease.held():
+        async with lease.hold():
             assert (await lock_in(store)).owner not in ("", "other")
 
 
@@ -210,7 +210,7 @@ async def test_those_of_one_process_take_turns() -> None:
         order: list[str] = []
 
         async def work(name: str) -> None:
-            async with Lease(store, "slow", time.runtime, patience=0).held():
+            async with Lease(store, "slow", time.runtime, patience=0).hold():
                 order.append(f"{name} in")
                 await asyncio.sleep(0)
                 order.append(f"{name} out")
@@ -223,22 +223,22 @@ async def test_those_of_one_process_take_turns() -> None:
 async def test_locks_of_other_names_do_not_wait_for_each_other() -> None:
     async with (
         a_store() as (store, time),
-        Lease(store, "slow", time.runtime).held(),
-        Lease(store, "other", time.runtime).held(),
+        Lease(store, "slow", time.runtime).hold(),
+        Lease(store, "other", time.runtime).hold(),
     ):
         assert (await lock_in(store)).owner == "owner1"
 
 
 async def test_a_lock_held_for_good_leaves_no_document() -> None:
     async with a_store() as (store, time):
-        async with Lease(store, "slow", time.runtime).held(for_good=True):
+        async with Lease(store, "slow", time.runtime).hold(delete_after=True):
             assert (await lock_in(store)).owner
         assert await store.find(Lock, "slow", Session()) is None
 
 
 async def test_a_lock_held_for_good_that_another_took_over_is_not_deleted() -> None:
     async with a_store() as (store, time):
-        async with Lease(store, "slow", time.runtime).held(for_good=True):
+        async with Lease(store, "slow", time.runtime).hold(delete_after=True):
             lock = await lock_in(store)
             await store.replace(lock.model_copy(update={"owner": "other"}), Session())
         assert (await lock_in(store)).owner == "other"
@@ -247,17 +247,17 @@ async def test_a_lock_held_for_good_that_another_took_over_is_not_deleted() -> N
 async def test_the_next_holder_sees_what_the_last_one_wrote() -> None:
     async with a_store() as (store, time):
         first, second = Session({"threads": "0:-1#7"}), Session()
-        async with Lease(store, "slow", time.runtime).held(first):
+        async with Lease(store, "slow", time.runtime).hold(first):
             pass
         assert (await stored_fields(store, await lock_in(store)))["session"] == {"threads": "0:-1#7"}
-        async with Lease(store, "slow", time.runtime).held(second):
+        async with Lease(store, "slow", time.runtime).hold(second):
             assert second.tokens() == {"threads": "0:-1#7"}
 
 
 async def test_work_that_fails_releases_the_lock() -> None:
     async with a_store() as (store, time):
         with pytest.raises(ValueError, match="no"):
-            async with Lease(store, "slow", time.runtime).held():
+            async with Lease(store, "slow", time.runtime).hold():
                 raise ValueError("no")
         assert not (await lock_in(store)).owner
 
@@ -265,7 +265,7 @@ async def test_work_that_fails_releases_the_lock() -> None:
 async def test_of_two_that_try_at_once_one_succeeds() -> None:
     async with a_store() as (store, time):
         await store.create(Lock(id="slow", created_at=START), Session())
-        leases = [Lease(store, "slow", time.runtime).held_if_free() for _ in range(2)]
+        leases = [Lease(store, "slow", time.runtime).hold_if_free() for _ in range(2)]
         held = await asyncio.gather(*(lease.__aenter__() for lease in leases))
         assert sorted(held) == [False, True]
         for lease in leases:

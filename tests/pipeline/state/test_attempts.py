@@ -17,7 +17,7 @@ from shared.pipeline.state.attempts import (
     count_attempt,
     count_requeue,
     error_text,
-    given_up,
+    mark_failed,
     record_failed_attempt,
     record_requeue,
     reopen_document,
@@ -147,7 +147,7 @@ async def _requeue(store: Store, subject: DocumentRef, seen: SeenAttempt) -> boo
 
 
 async def _give_up(store: Store, subject: DocumentRef, seen: SeenAttempt) -> bool:
-    return await given_up(store, subject, seen, error="too often", session=Session())
+    return await mark_failed(store, subject, seen, error="too often", session=Session())
 
 
 SEEN = SeenAttempt(2, EARLIER)

@@ -139,7 +139,7 @@ ACTS: dict[str, Act] = {
     "count_requeue": _count_requeue,
     "undo_requeue": _give_back,
     "record_requeue": _record_requeue,
-    "given_up": lambda store, one: attempts.given_up(
+    "mark_failed": lambda store, one: attempts.mark_failed(
         store, _subject(one), FIRST, error="E", session=Session()
     ),
     "reset": lambda store, one: attempts.reset(store, _subject(one), Session()),

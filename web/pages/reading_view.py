@@ -21,6 +21,7 @@ from shared.models.values import (
     CorrectionKind,
     Decision,
     Fate,
+    LatestRemark,
     ModelReading,
     Objection,
     OpenCall,
@@ -186,8 +187,18 @@ def names_of(participants: Iterable[Address]) -> dict[str, str]:
     return {participant.email.lower(): writer(participant) for participant in participants}
 
 
+def _said(reading: StoredReading) -> list[Position]:
+    return [one for one in reading.positions if one.tier is Tier.SAID and one.stance in SAYS]
+
+
+def latest_remarks(reading: StoredReading) -> list[LatestRemark]:
+    """Return the latest remarks, which are shown if no position and no objection is."""
+    is_silent = not _said(reading) and not any(one.withdrawal for one in reading.objections)
+    return reading.latest if is_silent else []
+
+
 def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> ReadingView:
-    said = [one for one in reading.positions if one.tier is Tier.SAID and one.stance in SAYS]
+    said = _said(reading)
     remarks = [one for one in reading.positions if one.tier is Tier.REMARK]
     decider = reading.outcome.authority.person if reading.outcome.authority else ""
     quoting = _Quoting(places, _marks_of(reading))
@@ -202,8 +213,7 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
     ]
     positions = [_position(one, reading, quoting) for one in said]
     objections = _objections(reading, quoting, said)
-    silent = not said and not objections
-    latest = [(quoting.shown(one.citation, one.person), one.at) for one in reading.latest] if silent else []
+    latest = [(quoting.shown(one.citation, one.person), one.at) for one in latest_remarks(reading)]
     return ReadingView(
         outcome=reading.outcome,
         evidence=evidence,

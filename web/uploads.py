@@ -61,7 +61,7 @@ def _check_named(source: str, filename: str) -> None:
         raise Problem(422, detail, errors=faults)
 
 
-async def store_upload(upload: Upload, connected: Clients) -> Stored:
+async def store_checked_upload(upload: Upload, connected: Clients) -> Stored:
     """Store and announce the archive. An invalid or too large file is a problem of the request."""
     try:
         return await store_upload(upload, connected)

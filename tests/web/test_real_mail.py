@@ -88,7 +88,8 @@ class ThreadPages:
 
 
 def words(text: str) -> str:
-    return " ".join(text.replace("\u200b", "").split())
+    """Return the text without differences in white space. A quote joins an address that a mail breaks at a hyphen."""
+    return " ".join(text.replace("\u200b", "").split()).replace("- ", "-")
 
 
 def quotes_on(page: Page) -> Iterator[tuple[str, str]]:

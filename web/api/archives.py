@@ -28,7 +28,7 @@ from web.limits import Limited
 from web.parameters import id_of, next_address, parse_query, refuse_unknown
 from web.problems import answer
 from web.routes import WHOLE_FILES
-from web.uploads import LONGEST_FILENAME, store_upload, upload_of
+from web.uploads import LONGEST_FILENAME, store_checked_upload, upload_of
 
 RESTORED = "The lost file of the archive was restored."
 
@@ -61,7 +61,7 @@ async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
     """Upload an archive as the body: 202 for a new archive, 200 for a known one."""
     connected = await clients()
     refuse_unknown(req, UploadAsked)
-    stored = await store_upload(upload_of(req), connected)
+    stored = await store_checked_upload(upload_of(req), connected)
     location = api_of("archives", stored.archive.id)
     note = RESTORED if stored.restored else await missing_source_advice(stored.archive.source, connected)
     done = {"duplicate": stored.duplicate, "announced": stored.announced, "note": note}

@@ -25,7 +25,7 @@ from web.parameters import id_of
 from web.problems import Problem, answer
 from web.rendering import CONTENT_POLICY, content_policy, page
 from web.routes import WHOLE_FILES, route
-from web.uploads import file_of_form, store_upload, upload_of
+from web.uploads import file_of_form, store_checked_upload, upload_of
 
 LARGEST_MB = 90  # the host limits bodies to 100 MB
 
@@ -45,7 +45,7 @@ async def upload_sent(req: func.HttpRequest) -> func.HttpResponse:
         raise Problem(403, CLOSED)
     _, _, fields = file_of_form(req.headers.get("content-type", ""), req.get_body())
     check_sender(req, connected, fields)
-    stored = await store_upload(upload_of(req), connected)
+    stored = await store_checked_upload(upload_of(req), connected)
     return back_to(page_of("archives", stored.archive.id))
 
 

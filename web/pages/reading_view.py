@@ -21,6 +21,7 @@ from shared.models.values import (
     CorrectionKind,
     Decision,
     Fate,
+    LatestRemark,
     ModelReading,
     Objection,
     OpenCall,
@@ -188,10 +189,20 @@ def names_of(participants: Iterable[Address]) -> dict[str, str]:
     return {participant.email.lower(): writer(participant) for participant in participants}
 
 
-def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> ReadingView:
-    stated = [
+def _stated(reading: StoredReading) -> list[Position]:
+    return [
         position for position in reading.positions if position.tier is Tier.SAID and position.stance in SAYS
     ]
+
+
+def latest_remarks(reading: StoredReading) -> list[LatestRemark]:
+    """Return the latest remarks, which are shown if no position and no objection is."""
+    is_silent = not _stated(reading) and not any(objection.withdrawal for objection in reading.objections)
+    return reading.latest if is_silent else []
+
+
+def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> ReadingView:
+    stated = _stated(reading)
     remarks = [position for position in reading.positions if position.tier is Tier.REMARK]
     decider = reading.outcome.authority.person if reading.outcome.authority else ""
     quoting = _Quoting(places, _marks_of(reading))
@@ -206,12 +217,7 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
     ]
     positions = [_position(position, reading, quoting) for position in stated]
     objections = _objections(reading, quoting, stated)
-    no_positions = not stated and not objections
-    latest = (
-        [(quoting.show(entry.citation, entry.person), entry.at) for entry in reading.latest]
-        if no_positions
-        else []
-    )
+    latest = [(quoting.show(entry.citation, entry.person), entry.at) for entry in latest_remarks(reading)]
     return ReadingView(
         outcome=reading.outcome,
         evidence=evidence,

@@ -7,6 +7,7 @@ from shared.models.reports import Summary
 from shared.models.threads import Chunk, Message
 from shared.models.values import SentenceCitation
 from web.pages.message_body import TextMark, marks_of_citation, marks_of_span
+from web.pages.reading_view import latest_remarks
 from web.pages.summary_view import sentence_address
 
 Marks = dict[str, list[TextMark]]
@@ -63,3 +64,7 @@ def _quotes(reading: StoredReading) -> Iterator[SentenceCitation]:
             yield position.earlier.citation
     for objection in reading.objections:
         yield objection.citation
+        if objection.withdrawal:
+            yield objection.withdrawal
+    yield from (tally.citation for tally in reading.tallies)
+    yield from (remark.citation for remark in latest_remarks(reading))

@@ -13,6 +13,8 @@ from shared.models.values import Citation
 from shared.views.read_models import AnswerElsewhere
 from tests.support.documents import CREATED
 from tests.web.markup import Page, check
+from tests.web.pages.test_reading_view import quote as quote_of
+from tests.web.pages.test_reading_view import reading
 from web.pages.thread_pages import MESSAGES_A_PAGE
 from web.pages.thread_view import ThreadPageData, thread_values
 from web.problems import Problem
@@ -173,6 +175,27 @@ def test_a_citation_that_does_not_hold_is_not_marked() -> None:
         )
     )
     assert not any(run.mark for view in values["messages"] for block in view.blocks for run in block.runs)
+
+
+def test_each_sentence_that_only_the_reading_shows_is_marked() -> None:
+    texts = ["Shall we?", "The name is wrong.", "I withdraw that.", "The tally is five."]
+    messages = [message(number, text) for number, text in enumerate(texts)]
+    remark, withdrawal, tally = (
+        {**quote_of(number, texts[number]), "message_id": f"<{number}@x>"} for number in (1, 2, 3)
+    )
+    objection = {"person": "bo@x", "citation": remark, "fate": "withdrawn", "withdrawal": withdrawal}
+    tallied = {"by": {"person": "bo@x", "name": "Bo", "role": "chair"}, "citation": tally}
+    shown = {
+        "The name is wrong.": reading(
+            latest=[{"person": "bo@x", "name": "Bo", "at": START, "citation": remark}]
+        ),
+        "I withdraw that.": reading(objections=[objection]),
+        "The tally is five.": reading(tallies=[tallied]),
+    }
+    for words, read in shown.items():
+        page = page_of(messages, summary(messages, (0, "Shall we?"), reading=read))
+        links = [link.attributes["href"] for link in page.all("a") if words in link.text]
+        assert [page.by_id(link.removeprefix("#")).text for link in links] == [words]
 
 
 def test_a_legend_names_the_marks_that_the_messages_have() -> None:

@@ -191,7 +191,9 @@ async def link_cross_posts(
     for _ in range(MAX_ROUNDS):
         await store.refresh(Message, session)
         rows = await store.query_by_ids(COPIES_ELSEWHERE, sorted(posts), session, source=source)
+        # Also those of earlier rounds: the copy that a message was told of may be deleted since.
         shared = sorted({*known, *(posts[row["post_id"]] for row in rows)})
+        known = shared
         if not shared:
             return touched
         rows += await store.query_by_ids(STORED_LABELS, shared, session)

@@ -9,17 +9,17 @@ import pytest
 import pytest_asyncio
 
 from shared.azure.connections import Clients
-from shared.azure.cosmos.session import Refusal, Session
+from shared.azure.cosmos.session import Patch, Refusal, Session
 from shared.azure.cosmos.store import Store
 from shared.core.ids import message_key, thread_id
 from shared.core.times import stored_time
 from shared.mail.parse import parse_message
 from shared.models.queries.named_query import NO_ENTRY, NamedQuery
-from shared.models.threads import Thread
+from shared.models.threads import Message, Thread
 from shared.pipeline.readiness import ReadyThread
 from shared.thread_store.commit import ArchiveGoneError, ThreadCommit
 from shared.thread_store.message_documents import ArchiveOfSource
-from shared.thread_store.message_writer import MessageWriter
+from shared.thread_store.message_writer import MessageWriter, link_cross_posts
 from shared.thread_store.thread_documents import describe_inexact
 from shared.threading.assignment import BY_LIMIT, links_of
 from shared.threading.limit import assign_within_limit
@@ -240,3 +240,51 @@ async def test_a_text_that_comes_first_is_stored_although_another_worker_labels_
     assert stored["archive_ids"] == ["earlier", "late", "other"]
     assert "The text that comes first." in stored["body_normalized"]
     assert stored["variant"] == stored["copies"][0]["variant"]
+
+
+async def test_a_copy_that_is_deleted_while_another_is_told_of_it_is_forgotten(
+    clients: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await take_in(clients, "a", CHAIN[0])
+    await take_in(clients, "b", CHAIN[0], source="other")
+    key = message_key("<m0@example.org>", "other")
+    (kept,) = [row for row in await rows(clients, MESSAGES) if row["id"] != key]
+    await clients.store.patch(
+        Message, Patch(kept["id"], set={"elsewhere": [], "sources": ["list"]}), Session()
+    )
+    patch_all, deleted = Store.patch_all, list[bool]()
+
+    async def delete_before(self: Store, *given: Any, **options: Any) -> Any:
+        if not deleted:
+            deleted.append(await self.delete(Message, key, Session()))
+        return await patch_all(self, *given, **options)
+
+    with monkeypatch.context() as between:
+        between.setattr(Store, "patch_all", delete_before)
+        await link_cross_posts(clients, "list", {kept["post_id"]: kept["id"]}, (), Session())
+    (stored,) = await rows(clients, MESSAGES)
+    assert deleted == [True]
+    assert (stored["elsewhere"], stored["sources"]) == ([], ["list"])
+
+
+async def test_a_worker_that_breaks_off_leaves_what_a_later_one_has_linked(
+    clients: Clients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await take_in(clients, "b", CHAIN[0], source="other")
+    patch_all, overtaken = Store.patch_all, list[str]()
+
+    async def break_off(self: Store, model: Any, patches: Any, *given: Any, **options: Any) -> Any:
+        patches = list(patches)
+        if overtaken or not any("elsewhere" in patch.set for patch in patches):
+            return await patch_all(self, model, patches, *given, **options)
+        overtaken.append("third")
+        await take_in(clients, "c", CHAIN[0], source="third")
+        await patch_all(self, model, patches, *given, **options)
+        raise ConnectionError
+
+    with monkeypatch.context() as between:
+        between.setattr(Store, "patch_all", break_off)
+        with pytest.raises(ConnectionError):
+            await take_in(clients, "a", CHAIN[0])
+    sources = {row["source"]: row["sources"] for row in await rows(clients, MESSAGES)}
+    assert sources == dict.fromkeys(("list", "other", "third"), ["list", "other", "third"])

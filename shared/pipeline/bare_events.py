@@ -1,4 +1,4 @@
-"""Events as the specification lists them: those of the app name threads, versions and summaries, too."""
+"""Events of other publishers: finds the threads, versions and summaries that their ids are about."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -42,7 +42,7 @@ def tried(attempts: int = 2, last: datetime | None = BEFORE, **fields: Any) -> A
 
 
 def test_an_error_is_kept_with_its_type_and_cut() -> None:
-    assert error_text(PERMANENT) == "StatusProblem: it does not work"
+    assert error_text(PERMANENT) == "Trouble: it does not work"
     assert error_text(ClassifiedError(ErrorKind.PERMANENT, "T", "x" * 1000)) == f"T: {'x' * 497}"
 
 
@@ -98,7 +98,7 @@ async def _fail(store: Store, failure: ClassifiedError, final: str | None = None
     )
 
 
-FAILED = {"lastAttemptTime": NOW, "lastError": "StatusProblem: it does not work", "requeued_at": None}
+FAILED = {"lastAttemptTime": NOW, "lastError": "Trouble: it does not work", "requeued_at": None}
 
 
 @pytest.mark.parametrize(

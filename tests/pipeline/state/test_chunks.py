@@ -49,7 +49,7 @@ def test_a_chunk_ends_as_embedded_or_with_its_error() -> None:
     }
     as_read = "c.label_version = 7"
     assert mark_embedded(chunk, model="new") == Patch("c1", set=embedded, condition=as_read)
-    given_up = {"status": "failed_max_retries", "lastError": "StatusProblem: too long"}
+    given_up = {"status": "failed_max_retries", "lastError": "Trouble: too long"}
     assert mark_chunk_failed(chunk, FAILURE) == Patch("c1", set=given_up, condition=as_read)
 
 

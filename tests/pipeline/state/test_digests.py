@@ -97,7 +97,7 @@ async def test_a_refresh_that_failed_is_counted_with_its_error(store: Store) -> 
     assert changes == {
         "attemptCount": 3,
         "lastAttemptTime": "2026-01-02T03:04:05.000000Z",
-        "lastError": "StatusProblem: later",
+        "lastError": "Trouble: later",
     }
 
 

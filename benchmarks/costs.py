@@ -3,7 +3,7 @@
     python -m benchmarks.costs [--archive FILE]
 
 An archive goes through the pipeline on the local cloud, one stage after the other, so that the costs of each
-stage can be separated. `docs/evidence.md` uses these figures. Request units follow the local Cosmos DB's model
+stage can be separated. `docs/evidence.md` has the figures. Request units follow the local Cosmos DB's model
 (1 RU per KB read, 5 RU per KB written, queries by the size of their results). Azure charges about the same,
 and more for indexed data. CPU is the app's and its encoder's, without the services.
 """

@@ -66,7 +66,7 @@ def misattributed(thread: LinkedThread, sentence: SummarySentence) -> str:
     """Return why the sentence may credit the wrong person or time, or an empty string."""
     for clause, people, own in _acts(sentence):
         if _says_words_of_another(clause, own, sentence.quotes):
-            return "the words under it are by another person"
+            return "its quotes are by another person"
         if _ORIGINATES.search(fold(clause)) and _is_said_before(thread, clause, people, own):
             return "another person wrote it earlier"
         if not _MENTIONS_TURN.search(sentence.folded) and _turns_back_later(thread, people, own):
@@ -77,9 +77,9 @@ def misattributed(thread: LinkedThread, sentence: SummarySentence) -> str:
 def overstated(sentence: SummarySentence) -> str:
     """Return why the sentence is surer than its quotes or adds to them, or an empty string."""
     if all(map(_HEDGES.search, sentence.quoted)) and not _MENTIONS_HEDGE.search(sentence.folded):
-        return "the words under it are less sure"
+        return "its quotes are less sure"
     if all(map(_FUTURE.search, sentence.quoted)) and _states_deed(sentence):
-        return "the words under it look ahead"
+        return "its quotes look ahead"
     if _CONDITION.search(sentence.folded) and not any(
         _TERMS.search(fold(around(quote))) for quote in sentence.quotes
     ):

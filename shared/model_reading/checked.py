@@ -151,7 +151,7 @@ class CheckedAnswer:
             elif position.stance is PositionStance.PROPOSER:
                 continue
             elif person in self._proposers:
-                self._refuse(f"position of {position.name}", "who puts it is no voice", claimed.words)
+                self._refuse(f"position of {position.name}", "the proposer is no voice", claimed.words)
             elif person in by_person:
                 by_person[person] = _both(by_person[person], position)
             else:
@@ -196,7 +196,7 @@ class CheckedAnswer:
 
     def _argument_refusal(self, located: LocatedQuote) -> str:
         if self.strict:
-            return "no word takes a side, and a mail speaks to the model"
+            return "no word takes a side, and a mail gives orders to the model"
         return "" if self.checker.is_argued(located) else "the words argue nothing"
 
     def _name(self, claimed: ClaimedPosition, located: LocatedQuote | None) -> str:
@@ -220,7 +220,9 @@ class CheckedAnswer:
                 continue
             fate = self._fate(claimed, located)
             if fate is not claimed.fate:
-                self._refuse("objection", f'that it is "{claimed.fate.value}" is not seen', claimed.words)
+                self._refuse(
+                    "objection", f'the thread does not confirm "{claimed.fate.value}"', claimed.words
+                )
             kept.append(Objection(located.mail.mail.address.lower(), located.citation(), fate))
         return kept
 
@@ -305,7 +307,7 @@ class CheckedAnswer:
             self._refuse("outcome", f"{kind.value}: {cause}")
             return []
         if self.strict and ends.ruling(self.thread, kind, found) is None:
-            self._refuse("outcome", f"{kind.value}: nobody rules so, and a mail speaks to the model")
+            self._refuse("outcome", f"{kind.value}: no person rules so, and a mail gives orders to the model")
             return []
         return found
 

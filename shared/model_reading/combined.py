@@ -261,12 +261,12 @@ class _Combining:
         if (
             against or is_outstanding or self._checked.seen_objections
         ) and outcome.basis is not ConsensusBasis.RULED:
-            return "an objection is seen"
+            return "an objection is in the thread"
         voices = sum(position.stance is PositionStance.SUPPORT for position in positions)
         agreed = outcome.kind in _AGREED and outcome.tier is Tier.SAID
         if agreed or voices >= _ENOUGH_VOICES or outcome.kind is OutcomeKind.REJECTED:
             return ""
-        return "neither an agreed outcome nor two voices are seen"
+        return "there is neither an agreed outcome nor two voices"
 
 
 def found_sentences(thread: LinkedThread, parts: Sequence[ModelAnswer]) -> list[dict[str, Any]]:

@@ -94,7 +94,7 @@ def outcome_refusal(
     sentences = [sentence for quote in quotes for sentence in quote.sentences]
     if kind is OutcomeKind.CONTESTED:
         several = len({quote.mail.person for quote in quotes}) > 1
-        return "" if several or PositionStance.OPPOSE in sides else "nobody is seen on the other side"
+        return "" if several or PositionStance.OPPOSE in sides else "no person is on the other side"
     if kind is OutcomeKind.ANSWERED:
         return _unanswered(quotes, thread)
     if kind not in _IN_FORM:
@@ -176,4 +176,4 @@ def _unanswered(quotes: Sequence[LocatedQuote], thread: LinkedThread) -> str:
         for mail in later
         for sentence in mail.sentences
     )
-    return "who asked says later that it did not help" if denied else ""
+    return "the asker says later that it did not help" if denied else ""

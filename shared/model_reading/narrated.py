@@ -79,7 +79,7 @@ def judge(thread: LinkedThread, sentence: ClaimedSentence, subject: str) -> Sent
     found = tuple(quote for quote in located if quote is not None)
     missing = len(located) - len(found)
     if not sentence.text or not found:
-        return SentenceVerdict(refused="no quote under it is in the thread", missing=missing)
+        return SentenceVerdict(refused="none of its quotes is in the thread", missing=missing)
     check = _SentenceCheck(thread, sentence.text, found, subject)
     refusal = check.refusal()
     return SentenceVerdict(found, refusal, "" if refusal else check.mark(), missing)
@@ -105,8 +105,8 @@ class _SentenceCheck:
         causes: tuple[tuple[str, Callable[[], object]], ...] = (
             ("a number or date in it is not in the thread", lambda: self._unknown_numbers(self._everything)),
             ("a name in it is not in the thread", self._unknown_names),
-            ("whom it lets speak is not in the thread", self._unknown_speaker),
-            ("its judgment is not that of the cited words", self._judges_the_quoted),
+            ("a speaker in it is not in the thread", self._unknown_speaker),
+            ("it judges otherwise than the cited words", self._judges_the_quoted),
             (f"nothing cited is by {self._uncited_person} or names them", lambda: self._uncited_person),
             ("it gives a role that the source does not name", self._names_holder),
             ("it changes a number", self._changes_number),
@@ -114,7 +114,7 @@ class _SentenceCheck:
         )
         applied = next((cause for cause, applies in causes if applies()), "") or denied(self._sentence)
         if not applied and self._coverage < _LEAST and len(self._content_words) >= _FEW:
-            return "its words are not those of what it cites"
+            return "its words are not in what it cites"
         return applied
 
     def mark(self) -> str:
@@ -128,7 +128,7 @@ class _SentenceCheck:
         applied = next((cause for cause, applies in causes if applies()), "") or unproven(self._sentence)
         applied = applied or misattributed(self._thread, self._sentence) or overstated(self._sentence)
         if not applied and self._coverage < _PLAIN:
-            return "its words are only in part those of what it cites"
+            return "only some of its words are in what it cites"
         return applied
 
     @cached_property

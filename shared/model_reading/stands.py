@@ -79,7 +79,7 @@ class PositionChecker:
         if located is None:
             return "the quote is not in the mail's own words"
         if not names(claimed.person, located, self.thread):
-            return "somebody else wrote the mail"
+            return "another person wrote the mail"
         if claimed.stance not in _CONTRARY:
             return ""
         return self._contradicted(claimed, located)
@@ -89,9 +89,9 @@ class PositionChecker:
         supports = claimed.stance is PositionStance.SUPPORT
         causes: tuple[tuple[str, bool], ...] = (
             (f"the words say the opposite of {claimed.stance.value}", _says_opposite(located, claimed)),
-            ("the words grant a point, and go on against it", supports and any(map(_grants, sentences))),
+            ("the words concede a point and then oppose", supports and any(map(_grants, sentences))),
             ("the words report what others think", all(map(_is_report, sentences))),
-            ("what turns the words was cut off", bool(_TURNS.search(fold(located.left_off)))),
+            ("the quote omits the words that reverse it", bool(_TURNS.search(fold(located.left_off)))),
             ("the words only ask", all(map(_only_asks, sentences))),
             ("the words are a courtesy", all(map(_is_courtesy, sentences))),
         )
@@ -115,7 +115,7 @@ class PositionChecker:
                 "" if _VOTE.search(sentence.folded) else "it agrees with something other than the proposition"
             )
         expected = side if not disagrees else _OTHER[side]
-        return "" if expected is stance else "it agrees with somebody who stands on the other side"
+        return "" if expected is stance else "it agrees with a person on the other side"
 
     def is_explicit(self, claimed: ClaimedPosition, located: LocatedQuote) -> bool:
         """Return whether words state the stance, and not only an argument."""

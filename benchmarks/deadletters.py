@@ -16,7 +16,7 @@ from typing import Any
 
 from shared.azure.servicebus.dead_letter_mover import OperationObserver
 from shared.operations.audit import Operator
-from shared.operations.deadletters.diagnosis import diagnosed_letters, group_letters
+from shared.operations.deadletters.diagnosis import diagnosed_dead_letters, group_dead_letters
 from shared.operations.deadletters.journal import REQUEUE
 from shared.operations.deadletters.operations import request_operation, run_operation
 from tests.ops.environment import OpsPlace, ops_place
@@ -43,8 +43,8 @@ async def measure(place: OpsPlace, count: int, causes: int, rate: float) -> None
         await place.failed_events(letters, f"Error{'ABCDEFGHIJ'[number]}", "no")
     print(f"{letters * causes} dead letters of {causes} causes")
 
-    letters, grouping = await timed(lambda: diagnosed_letters(place.clients, ["parsing"]))
-    groups = group_letters(letters)
+    letters, grouping = await timed(lambda: diagnosed_dead_letters(place.clients, ["parsing"]))
+    groups = group_dead_letters(letters)
     assert [group.count for group in groups] == [letters] * causes
     print(f"groups: {grouping.wall:.1f} s, {grouping.cpu:.1f} s CPU here (at most {LONGEST_GROUPING:.0f} s)")
 

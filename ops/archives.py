@@ -1,4 +1,4 @@
-"""Archives: take one in, see how far it has come, delete it with everything that came of it."""
+"""`archive`: ingest an archive, show its progress, or delete it with everything derived from it."""
 
 import asyncio
 import time
@@ -115,13 +115,13 @@ def _show_why(id_: str, *, json: bool) -> None:
     table(
         ["stage", "documents>", "state", "error*", "next", "not before"],
         [
-            (obstacle.stage, f"{obstacle.count:,} {obstacle.collection}", obstacle.state,
-             obstacle.error or "", obstacle.next, f"{obstacle.at:%Y-%m-%d %H:%M}" if obstacle.at else "")
-            for obstacle in found.obstacles
+            (blocker.stage, f"{blocker.count:,} {blocker.collection}", blocker.state,
+             blocker.error or "", blocker.next, f"{blocker.at:%Y-%m-%d %H:%M}" if blocker.at else "")
+            for blocker in found.obstacles
         ],
         empty="Nothing pending or failed.",
     )  # fmt: skip
-    examples = [f"`timeline {obstacle.examples[0]}`" for obstacle in found.obstacles[:3]]
+    examples = [f"`timeline {blocker.examples[0]}`" for blocker in found.obstacles[:3]]
     done = "complete" if found.progress.complete else f"{found.progress.percent} % of the way"
     print_note(
         f"{id_} is {found.progress.status}, {done}." + (f" More: {', '.join(examples)}." if examples else "")
@@ -178,14 +178,14 @@ def _delete(kind: str, target: str, *, here: bool, yes: bool, json: bool) -> Non
     removal = run_audited(
         f"{kind}.delete",
         {kind: target},
-        lambda clients, counts: _removed(clients, counts, kind, target, here=here),
+        lambda clients, counts: _remove(clients, counts, kind, target, here=here),
     )
     _show_receipt(removal, json=json)
     if removal.status != "succeeded":
         raise CommandError(Code.FAILED, removal.error or f"The deletion {removal.status}.")
 
 
-async def _removed(
+async def _remove(
     clients: "Clients", counts: dict[str, int], kind: str, target: str, *, here: bool
 ) -> "Removal":
     from shared.azure.cosmos.session import Session
@@ -220,5 +220,5 @@ def _show_receipt(removal: "Removal", *, json: bool) -> None:
     rows = [(name, f"{number:,}") for name, number in removal.counts.items()]
     table(["removed", "count>"], rows, empty="Nothing to remove.")
     left = sum(removal.left.values())
-    print_note(f"{removal.target_kind} {removal.target}: {removal.status}; {left} left of it.")
+    print_note(f"{removal.target_kind} {removal.target}: {removal.status}; {left} documents left.")
     return None

@@ -1,4 +1,4 @@
-"""The command line: all commands, and how their errors are reported."""
+"""The command line: all commands, and the report of their errors."""
 
 import asyncio
 import logging
@@ -83,14 +83,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CommandError as stop:
         return _print_error(stop.code, str(stop))
     except typer.TyperException as error:
-        said = getattr(error, "format_message", error.__str__)()
-        return _print_error(Code.USAGE, f"{said} See --help." if said else "")
+        message = getattr(error, "format_message", error.__str__)()
+        return _print_error(Code.USAGE, f"{message} See --help." if message else "")
     except (KeyboardInterrupt, asyncio.CancelledError, typer.Abort):
         return _print_error(Code.INTERRUPTED, "interrupted")
     except BrokenPipeError:
         os.dup2(
             os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # else Python reports the broken pipe when it flushes at exit
+        )  # otherwise Python reports the broken pipe at exit
         return Code.FAILED
     except Exception as error:  # one line for the operator; --debug shows the traceback
         if GLOBAL_OPTIONS.debug:

@@ -1,4 +1,4 @@
-"""Runs a command's work: options, settings, connections, Ctrl-C, and how it ends."""
+"""Runs the work of a command: options, settings, connections, interruption and exit codes."""
 
 import asyncio
 import contextlib
@@ -41,7 +41,7 @@ class CommandError(Exception):
 
 @contextlib.contextmanager
 def checked_input() -> Iterator[None]:
-    """What the models inside refuse is wrong usage."""
+    """Report input that the models refuse as wrong usage."""
     from pydantic import ValidationError
 
     try:
@@ -115,20 +115,19 @@ GLOBAL_OPTIONS = GlobalOptions()
 
 
 def actor() -> "Operator":
-    """Who this is, for the audit records."""
     from shared.operations.audit import Operator
 
     return Operator(os.environ.get(ACTOR_VARIABLE) or f"{getpass.getuser()}@{socket.gethostname()}")
 
 
 class Interrupt:
-    """Ctrl-C: the first asks the work to stop after the current batch, the second cancels it."""
+    """Handles Ctrl-C: the first press stops the work after the current batch, the second cancels it."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
 
     def stopped(self) -> bool:
-        return self.asked
+        return self.requested
 
 
 def run_command(
@@ -137,20 +136,20 @@ def run_command(
     interrupt: Interrupt | None = None,
     changes: bool = False,
 ) -> Result:
-    """Run the work with connections from the settings. With an `interrupt` it can stop at a safe point.
+    """Run the work with connections from the settings. An `interrupt` can stop it at a safe point.
 
-    Work that `changes` what is stored sends telemetry: the alerts count what it did, too.
+    Work with `changes` sends telemetry, because alerts count what commands change.
     """
-    return asyncio.run(_performed(work, interrupt, changes=changes))
+    return asyncio.run(_run(work, interrupt, changes=changes))
 
 
 def run_audited(
     action: str,
     selection: "Mapping[str, Any] | Callable[[Clients], Mapping[str, Any]]",
     work: Callable[["Clients", dict[str, int]], Awaitable[Result]],
-    **how: Any,
+    **options: Any,
 ) -> Result:
-    """Run work that leaves an audit record, with what the work counts in its second argument."""
+    """Run work with an audit record of the counts that it puts into its second argument."""
 
     async def audited_work(clients: "Clients") -> Result:
         from shared.operations.audit import audited
@@ -159,10 +158,10 @@ def run_audited(
         async with audited(clients, action, actor(), chosen) as counts:
             return await work(clients, counts)
 
-    return run_command(audited_work, changes=True, **how)
+    return run_command(audited_work, changes=True, **options)
 
 
-async def _performed(
+async def _run(
     work: Callable[["Clients"], Awaitable[Result]], interrupt: Interrupt | None, *, changes: bool
 ) -> Result:
     from shared.azure.connections import Clients
@@ -179,18 +178,18 @@ async def _performed(
         await asyncio.to_thread(start_for_command, values, settings)
     connected = await Clients.connect(settings)
     try:
-        with _gentle(interrupt):
+        with _handle_signals(interrupt):
             return await work(connected)
     finally:
-        with _quiet():
+        with _hide_errors():
             if sends:
                 await asyncio.to_thread(flush)
-            async with asyncio.timeout(CLOSING_SECONDS):  # a service that hangs does not say goodbye
+            async with asyncio.timeout(CLOSING_SECONDS):  # a hanging service does not confirm the close
                 await connected.close()
 
 
 @contextlib.contextmanager
-def _gentle(interrupt: Interrupt | None) -> Any:
+def _handle_signals(interrupt: Interrupt | None) -> Any:
     main_thread = threading.current_thread() is threading.main_thread()
     if (
         interrupt is None or not main_thread or sys.platform == "win32"
@@ -199,13 +198,13 @@ def _gentle(interrupt: Interrupt | None) -> Any:
         return
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
 
-    def ask() -> None:
-        if interrupt.asked and task is not None:
+    def request_stop() -> None:
+        if interrupt.requested and task is not None:
             task.cancel()
-        interrupt.asked = True
+        interrupt.requested = True
 
-    loop.add_signal_handler(signal.SIGINT, ask)
-    loop.add_signal_handler(signal.SIGTERM, ask)
+    loop.add_signal_handler(signal.SIGINT, request_stop)
+    loop.add_signal_handler(signal.SIGTERM, request_stop)
     try:
         yield
     finally:
@@ -214,11 +213,11 @@ def _gentle(interrupt: Interrupt | None) -> Any:
 
 
 @contextlib.contextmanager
-def _quiet() -> Any:
-    """An error while closing must not hide the error of the work itself."""
+def _hide_errors() -> Any:
+    """Hide errors during closing, so that they do not replace the error of the work."""
     try:
         yield
-    except Exception as error:  # noqa: BLE001 - the work is over; what it came to is already known
+    except Exception as error:  # noqa: BLE001 - the work has ended and its result is known
         if GLOBAL_OPTIONS.debug:
             sys.stderr.write(f"closing: {error}\n")
 
@@ -230,7 +229,7 @@ Limit = Annotated[int, typer.Option(metavar="COUNT", min=1, help="Maximum number
 
 
 def moment(text: str | None, name: str) -> datetime | None:
-    """A time in ISO 8601, in UTC unless it says otherwise."""
+    """Return the time of an ISO 8601 text. The default time zone is UTC."""
     if text is None:
         return None
     try:
@@ -243,10 +242,9 @@ def moment(text: str | None, name: str) -> datetime | None:
 
 
 def shared_options(**readers: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Options that several commands have, declared once: as the parameters of the function that reads them.
+    """Declare options that several commands have as the parameters of the function that reads them.
 
-    A command has one parameter for each reader, by name. It is called with the reader bound to what was given
-    on the command line, and calls it when it needs the value. Typer sees the reader's parameters instead.
+    Typer sees the options of the reader. The command gets a reader without parameters.
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""What operators decide: corrections of threads, placements of messages, and who a name belongs to."""
+"""`correction`, `thread` and `people`: decisions of operators."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -79,7 +79,9 @@ def make_correction(
     from shared.operations.correcting import correct
 
     asked = _asked(kind, value, message_id=message, quote=quote, sentence=sentence, reason=reason)
-    _tell(run_command(lambda clients: correct(clients, thread, asked, actor(), etag=etag)), json=json)
+    _print_correction(
+        run_command(lambda clients: correct(clients, thread, asked, actor(), etag=etag)), json=json
+    )
 
 
 @app.command("revoke")
@@ -99,7 +101,7 @@ def revoke_correction(
         seen = etag or (await find_correction(clients, id_, Session())).etag
         return await revoke(clients, id_, reason, actor(), etag=seen)
 
-    _tell(run_command(work), json=json)
+    _print_correction(run_command(work), json=json)
 
 
 @threads.command("move")
@@ -200,8 +202,8 @@ def people(
 
     changed = run_command(work)
     decided = {key: changed.settings.get(key, []) for key in ("aliases", "namesakes")}
-    said = f"Decided. It applies to new summaries. `resummarize --source {source}` updates all."
-    return answer(decided, said, json=json)
+    note = f"Decided. It applies to new summaries. `resummarize --source {source}` updates all."
+    return answer(decided, note, json=json)
 
 
 def _show_open_names(source: str, *, json: bool) -> None:
@@ -234,11 +236,11 @@ def _placement_shown(placement: "Placement") -> dict[str, Any]:
 
 def _value(correction: "Correction") -> str:
     value = correction.value
-    said = value.stance or value.outcome or value.genre or ("none" if correction.kind == "position" else "")
-    return f"{said} (revoked)" if correction.revoked else str(said)
+    text = value.stance or value.outcome or value.genre or ("none" if correction.kind == "position" else "")
+    return f"{text} (revoked)" if correction.revoked else str(text)
 
 
-def _tell(correction: "Correction", *, json: bool) -> None:
+def _print_correction(correction: "Correction", *, json: bool) -> None:
     if json:
         return print_json(_shown(correction))
     typer.echo(correction.id)

@@ -1,4 +1,4 @@
-"""Dead letters: see them, group them by cause, requeue, purge and restore them."""
+"""`dlq`: list dead letters, group them by cause, requeue, purge and restore them."""
 
 from collections.abc import Callable
 from json import dumps, loads
@@ -11,7 +11,7 @@ from ops.dlq_operations import carry_out, restore_purged
 from ops.output import ago, clean, fields, print_json, print_note, print_rows, shortened, write_export
 
 if TYPE_CHECKING:
-    from shared.operations.deadletters.diagnosis import Diagnosed, LetterSelection
+    from shared.operations.deadletters.diagnosis import DeadLetterSelection, Diagnosed
 
 
 app = typer.Typer(help="Dead letters: list, requeue, purge and restore them.", no_args_is_help=True)
@@ -36,7 +36,7 @@ All = Annotated[bool, typer.Option("--all", help="Everything in all queues.")]
 AtMost = Annotated[int | None, typer.Option("--limit", metavar="COUNT", min=1, help="Maximum number.")]
 Rate = Annotated[float, typer.Option(metavar="RATE", min=0, help="Messages per second (0: no limit).")]
 Resume = Annotated[str | None, typer.Option(metavar="OPERATION", help="Resume this operation.")]
-Select = Callable[[], "LetterSelection"]
+Select = Callable[[], "DeadLetterSelection"]
 DEFAULT_RATE = 100.0
 SHOWN_BODY = 4000
 SHOWN_ERROR = 160
@@ -63,10 +63,11 @@ def list_(
     print_rows(
         chosen[:limit],
         ["queue", "number>", "age>", "tries>", "event", "group", "error*"],
-        lambda one: (
-            one.letter.queue, one.letter.sequence_number, ago(one.letter.enqueued_at),
-            one.letter.delivery_count, one.letter.subject or "-", one.group,
-            shortened(one.cause.error, SHOWN_ERROR),
+        lambda diagnosed: (
+            diagnosed.dead_letter.queue, diagnosed.dead_letter.sequence_number,
+            ago(diagnosed.dead_letter.enqueued_at),
+            diagnosed.dead_letter.delivery_count, diagnosed.dead_letter.subject or "-", diagnosed.group,
+            shortened(diagnosed.cause.error, SHOWN_ERROR),
         ),
         empty="There are no dead letters.",
         shown=_row if json else None,
@@ -77,10 +78,12 @@ def list_(
 
 
 def _list_groups(queues: list[str] | None, *, json: bool) -> None:
-    from shared.operations.deadletters.diagnosis import Group, diagnosed_letters, group_letters
+    from shared.operations.deadletters.diagnosis import Group, diagnosed_dead_letters, group_dead_letters
 
     named = _named(queues)
-    found = group_letters(run_command(lambda clients: diagnosed_letters(clients, named, judged=True)))
+    found = group_dead_letters(
+        run_command(lambda clients: diagnosed_dead_letters(clients, named, judged=True))
+    )
     print_rows(
         found,
         ["group", "queue", "count>", "first>", "last>", "example>", "reason and error*"],
@@ -120,17 +123,17 @@ def show(
 ) -> None:
     """Show or export dead letters: cause, properties and body.
 
-    Without a selection, the oldest is shown.
+    Without a selection, the oldest dead letter is shown.
 
-    An export has everything needed to send them again: JSON lines; a JSON array where the file's name ends
-    in .json. The queue stays as it is.
+    An export contains everything that is needed to send the messages again, as JSON lines or, for a file
+    name in .json, as a JSON array. The queue does not change.
     """
     chosen = _chosen([queue], group=group, sequence=sequence, event_type=event_type)
-    missing = set(sequence or []) - {diagnosed.letter.sequence_number for diagnosed in chosen}
+    missing = set(sequence or []) - {diagnosed.dead_letter.sequence_number for diagnosed in chosen}
     if missing and not (group or event_type):
         raise CommandError(Code.FAILED, f"{queue} has no dead letter {min(missing)}.")
     shown = chosen[: limit if limit or sequence or output else 1]
-    records = [{**_row(diagnosed), **diagnosed.letter.record()} for diagnosed in shown]
+    records = [{**_row(diagnosed), **diagnosed.dead_letter.record()} for diagnosed in shown]
     if output is not None:
         write_export(output, records)
         if output != "-" and json:
@@ -158,25 +161,25 @@ def _selection(
     before: Before = None,
     everything: All = False,
     limit: AtMost = None,
-) -> "LetterSelection":
+) -> "DeadLetterSelection":
     if not (queues or group or everything):
         raise CommandError(Code.USAGE, "Give a queue, a --group or --all.")
     if sequence and len(queues or []) != 1:
-        raise CommandError(Code.USAGE, "Sequence numbers belong to one queue: name that queue.")
+        raise CommandError(Code.USAGE, "Sequence numbers belong to one queue. Give its name.")
     times = {"since": moment(since, "--since"), "before": moment(before, "--before")}
-    return _letters(queues, group, sequence, event_type, **times, limit=limit)
+    return _conditions(queues, group, sequence, event_type, **times, limit=limit)
 
 
-def _letters(
+def _conditions(
     queues: list[str] | None,
     group: list[str] | None = None,
     sequence: list[int] | None = None,
     event_type: list[str] | None = None,
     **more: Any,
-) -> "LetterSelection":
-    from shared.operations.deadletters.diagnosis import LetterSelection
+) -> "DeadLetterSelection":
+    from shared.operations.deadletters.diagnosis import DeadLetterSelection
 
-    return LetterSelection(
+    return DeadLetterSelection(
         queues=_named(queues),
         groups=group or [],
         sequence_numbers=sequence or [],
@@ -198,8 +201,8 @@ def requeue(
 ) -> None:
     """Send dead letters to their stage again.
 
-    A message leaves the dead letters after it was sent under a new id that names the original. Ctrl-C stops
-    after the current batch, and --resume continues.
+    A message is removed after it was sent again under a new id. Ctrl-C stops after the current batch.
+    Use --resume to continue.
     """
     carry_out("dlq.requeue", select, rate=rate, dry_run=dry_run, yes=yes, resume=resume, json=json)
 
@@ -222,7 +225,7 @@ def purge(
     The messages are archived first. The sweep purges messages whose work is already done.
     """
 
-    def chosen() -> "LetterSelection":
+    def chosen() -> "DeadLetterSelection":
         return select().model_copy(update={"satisfied": satisfied})
 
     action = "dlq.resolve" if satisfied else "dlq.purge"
@@ -260,19 +263,19 @@ def _named(queues: list[str] | None) -> list[str]:
 def _chosen(queues: list[str] | None, **conditions: Any) -> "list[Diagnosed]":
     from shared.operations.deadletters.diagnosis import choose
 
-    selection = _letters(queues, **conditions)
+    selection = _conditions(queues, **conditions)
     return run_command(lambda clients: choose(clients, selection))
 
 
 def _row(diagnosed: "Diagnosed") -> dict[str, Any]:
-    letter, cause = diagnosed.letter, diagnosed.cause
+    dead_letter, cause = diagnosed.dead_letter, diagnosed.cause
     return {
-        "queue": letter.queue,
-        "sequence_number": letter.sequence_number,
-        "message_id": letter.message_id,
-        "event_type": letter.subject or None,
-        "enqueued_at": letter.enqueued_at.isoformat(),
-        "delivery_count": letter.delivery_count,
+        "queue": dead_letter.queue,
+        "sequence_number": dead_letter.sequence_number,
+        "message_id": dead_letter.message_id,
+        "event_type": dead_letter.subject or None,
+        "enqueued_at": dead_letter.enqueued_at.isoformat(),
+        "delivery_count": dead_letter.delivery_count,
         "group": diagnosed.group,
         "reason": cause.reason,
         "error_type": cause.error_type or None,
@@ -287,13 +290,13 @@ def _row(diagnosed: "Diagnosed") -> dict[str, Any]:
 def _show(diagnosed: "Diagnosed") -> None:
     row = _row(diagnosed)
     properties = {
-        name: value for name, value in diagnosed.letter.properties.items() if name[:10] != "DeadLetter"
+        name: value for name, value in diagnosed.dead_letter.properties.items() if name[:10] != "DeadLetter"
     }
     fields(
         [
             *((name.replace("_", " "), value) for name, value in row.items() if value is not None),
             ("properties", "\n".join(f"{name} = {value}" for name, value in properties.items())),
-            ("body", _body(diagnosed.letter.copy.data())),
+            ("body", _body(diagnosed.dead_letter.copy.data())),
         ]
     )
 

@@ -1,4 +1,4 @@
-"""Carries out a requeue, a purge or a restore, and shows how it goes."""
+"""Runs a requeue, a purge or a restore, and shows its progress."""
 
 import sys
 from collections import Counter
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from shared.azure.connections import Clients
     from shared.azure.servicebus.dead_letter_mover import OperationObserver
     from shared.models.records import Audit
-    from shared.operations.deadletters.diagnosis import Diagnosed, LetterSelection
+    from shared.operations.deadletters.diagnosis import DeadLetterSelection, Diagnosed
 
 DOING = {
     "dlq.requeue": "requeue", "dlq.purge": "purge", "dlq.restore": "restore", "dlq.resolve": "purge",
@@ -26,7 +26,7 @@ ENDED = {
 
 def carry_out(
     action: str,
-    select: "Callable[[], LetterSelection]",
+    select: "Callable[[], DeadLetterSelection]",
     *,
     rate: float,
     dry_run: bool,
@@ -34,7 +34,7 @@ def carry_out(
     resume: str | None,
     json: bool,
 ) -> None:
-    """Run the action on the selected letters, or resume an operation, whose selection is on record."""
+    """Run the action on the selected dead letters, or resume an operation with its stored selection."""
     interrupt, selection = Interrupt(), None if resume is not None else select()
 
     async def work(clients: "Clients") -> "Audit | None":
@@ -70,9 +70,9 @@ def restore_purged(
         found = await restorable(clients, purge, sequence_numbers=sequence, limit=limit)
         counted = Counter(record["queue"] for record in found)
         if dry_run:
-            _tell_plan(action, [(queue, "", count, "") for queue, count in counted.items()], json=json)
+            _print_plan(action, [(queue, "", count, "") for queue, count in counted.items()], json=json)
         elif not found:
-            _tell_plan(action, [], json=json)
+            _print_plan(action, [], json=json)
         if dry_run or not found:
             return None
         confirm(f"Restore {len(found):,} dead letters of {purge}?", yes=yes)
@@ -101,7 +101,7 @@ async def run_shown(clients: "Clients", audit: "Audit", interrupt: Interrupt) ->
 
 @contextmanager
 def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[OperationObserver]":
-    """A progress bar on a terminal; otherwise only a line if the operation has to wait."""
+    """Show a progress bar on a terminal, otherwise a line if the operation has to wait."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -111,12 +111,12 @@ def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[OperationObserv
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
     )  # fmt: skip
-    said = set[str]()
+    printed = set[str]()
 
-    def say(what: str) -> None:
-        if what not in said:
-            print_note(what)
-        said.add(what)
+    def print_once(note: str) -> None:
+        if note not in printed:
+            print_note(note)
+        printed.add(note)
 
     with Progress(*columns, console=console, disable=not sys.stderr.isatty()) as progress:
         bar = progress.add_task(ENDED[audit.action], total=None)
@@ -128,22 +128,26 @@ def _watching(audit: "Audit", interrupt: Interrupt) -> "Iterator[OperationObserv
             progress.update(bar, completed=count)
 
         def waiting(left: int) -> None:
-            say(f"{left:,} are held by another receiver; waiting for their locks to expire (Ctrl-C stops)")
+            print_once(
+                f"{left:,} are locked by another receiver. Waiting for their locks to expire (Ctrl-C stops)"
+            )
 
         yield OperationObserver(progress=done, planned=planned, waiting=waiting, stopped=interrupt.stopped)
 
 
 def _announce(action: str, chosen: "list[Diagnosed]", *, dry_run: bool, json: bool) -> None:
-    counted = Counter((diagnosed.letter.queue, diagnosed.group) for diagnosed in chosen)
-    errors = {diagnosed.group: diagnosed.cause.error for diagnosed in reversed(chosen)}  # the oldest's
+    counted = Counter((diagnosed.dead_letter.queue, diagnosed.group) for diagnosed in chosen)
+    errors = {
+        diagnosed.group: diagnosed.cause.error for diagnosed in reversed(chosen)
+    }  # the error of the oldest
     rows = [(queue, group, count, errors[group]) for (queue, group), count in counted.most_common()]
     if dry_run or not chosen:
-        _tell_plan(action, rows, json=json)
+        _print_plan(action, rows, json=json)
     elif not json:
         _plan_table(rows)
 
 
-def _tell_plan(action: str, rows: list[tuple[str, str, int, str]], *, json: bool) -> None:
+def _print_plan(action: str, rows: list[tuple[str, str, int, str]], *, json: bool) -> None:
     total = sum(count for _, _, count, _ in rows)
     if json:
         groups = [
@@ -158,8 +162,8 @@ def _tell_plan(action: str, rows: list[tuple[str, str, int, str]], *, json: bool
 
 
 def _plan_table(rows: list[tuple[str, str, int, str]]) -> None:
-    shown = [(queue, group, f"{count:,}", error[:160]) for queue, group, count, error in rows]
-    table(["queue", "group", "count>", "error*"], shown, empty="No matching dead letters.")
+    cells = [(queue, group, f"{count:,}", error[:160]) for queue, group, count, error in rows]
+    table(["queue", "group", "count>", "error*"], cells, empty="No matching dead letters.")
 
 
 def end(audit: "Audit | None", *, json: bool) -> None:
@@ -172,7 +176,7 @@ def end(audit: "Audit | None", *, json: bool) -> None:
              "outcome": audit.outcome}
         )  # fmt: skip
     else:
-        more = f"; {audit.outcome}" if audit.outcome else ""
+        more = f" ({audit.outcome})" if audit.outcome else ""
         undo = f" Undo with `dlq restore {audit.id}`." if word in {"purged", "resolved"} else ""
         print_note(f"{audit.counts.get(word, 0):,} of {audit.counts.get('planned', 0):,} {word}{more}.{undo}")
     if audit.status == "interrupted":

@@ -1,4 +1,4 @@
-"""`documents`: list stuck and failed ones, try them again, delete failed archives."""
+"""`documents`: list stuck and failed documents, retry them, delete failed archives."""
 
 from enum import StrEnum
 from functools import partial
@@ -53,8 +53,8 @@ def list_(
 ) -> None:
     """List stuck and failed documents, or show one document.
 
-    A document is stuck if it was silent for longer than RETRY_JOB_STUCK_THRESHOLD_HOURS. The sweep does not
-    retry failed documents.
+    A document is stuck if it had no outcome for longer than RETRY_JOB_STUCK_THRESHOLD_HOURS. The sweep does
+    not retry failed documents.
     """
     if id_ is None:
         return _list([only] if only else list(Condition), collection, limit, output, json=json)
@@ -92,8 +92,8 @@ def purge(
 ) -> None:
     """Export failed archives and delete them with all data derived from them.
 
-    The id of a message, a chunk or a thread selects its archive. The app deletes in the background. What is
-    deleted is exported first, one folder an archive; `archive import` reads it.
+    The id of a message, a chunk or a thread selects its archive. The app deletes archives in the background.
+    Each archive is first exported to a folder of its own, which `archive import` reads.
     """
     purge = partial(_purge, output=output)
     _act("purge", which, ids, everything, yes=yes, json=json, purge=purge)
@@ -142,12 +142,13 @@ def _list(
     print_rows(
         found[:limit],
         ["collection", "id", "status", "tries>", "silent for>", "last error*"],
-        lambda one: (
-            one.collection.name, one.id, one.stored.get("status"), one.stored.get("attemptCount") or 0,
-            ago(one.since), shortened(one.stored.get("lastError") or "no error recorded", SHOWN_ERROR),
+        lambda document: (
+            document.collection.name, document.id, document.stored.get("status"),
+            document.stored.get("attemptCount") or 0, ago(document.since),
+            shortened(document.stored.get("lastError") or "no error recorded", SHOWN_ERROR),
         ),
         empty=f"No document is {' or '.join(conditions)}.",
-        shown=(lambda one: one.shown()) if json else None,
+        shown=(lambda document: document.shown()) if json else None,
     )  # fmt: skip
     if len(found) > limit and not json:
         print_note(f"Showing {limit}. Use --limit to show more.")
@@ -190,15 +191,15 @@ def _act(
         from shared.operations.oversight.stuck_documents import (
             BulkResult,
             collection_named,
+            documents_by_id,
             failed_documents,
             reset_documents,
             retry_documents,
-            troubled_by_id,
         )
 
         collection = collection_named(which)
         if ids:
-            found = await troubled_by_id(clients, collection, ids)
+            found = await documents_by_id(clients, collection, ids)
         else:
             found = [document async for document in failed_documents(clients, (collection,))]
         if not found:
@@ -217,13 +218,13 @@ def _act(
         left = [{"id": id_, "why": why} for id_, why in done.left]
         print_json({"action": f"documents.{action}", "changed": done.changed, "left": left})
     else:
-        _tell(action, name, done)
+        _print_result(action, name, done)
     if done.left:
         raise CommandError(Code.PROBLEMS)
 
 
 async def _purge(clients: "Clients", documents: "list[DueDocument]", *, output: Path | None) -> "BulkResult":
-    """Ask for the deletion of each archive that was given up; the others are left, with the reason."""
+    """Request the deletion of each failed archive. Leave the others, with the reason."""
     from ops.exports import export_before_purge
     from shared.operations.oversight.stuck_documents import BulkResult
     from shared.operations.removal.requests import request_removal
@@ -239,7 +240,7 @@ async def _purge(clients: "Clients", documents: "list[DueDocument]", *, output: 
                 clients, "archive", document.id, requested_by=actor().name, now=clients.runtime.now()
             )
             changed += asked is not None
-            why = None if asked is not None else "it is gone"
+            why = None if asked is not None else "it no longer exists"
         if why is not None:
             left.append((document.id, why))
     return BulkResult(changed, left)
@@ -248,21 +249,21 @@ async def _purge(clients: "Clients", documents: "list[DueDocument]", *, output: 
 def _why_not_purged(document: "DueDocument") -> str | None:
     from shared.models.sources import Archive, ArchiveStatus
 
-    if document.collection.model is not Archive:  # the consistency checks would make a part again
-        return "it is part of an archive, and goes with that: `archive delete`"
+    if document.collection.model is not Archive:  # the consistency checks would create a part again
+        return "it is part of an archive, which `archive delete` deletes"
     status = document.stored.get("status")
     if status in {ArchiveStatus.FAILED_MAX_RETRIES, ArchiveStatus.FAILED}:
         return None
-    return f"it is {status}, not failed: `archive delete` deletes any"
+    return f"it is {status}, not failed: `archive delete` deletes any archive"
 
 
-def _tell(action: str, name: str, done: "BulkResult") -> None:
+def _print_result(action: str, name: str, done: "BulkResult") -> None:
     for id_, why in done.left[:SHOWN_LEFT]:
         print_note(f"{name}/{id_} was skipped: {why}.")
     if len(done.left) > SHOWN_LEFT:
         print_note(f"And {len(done.left) - SHOWN_LEFT:,} more: --json has all.")
-    ends = {"reset": "reset: the next sweep asks for them", "retry": "sent", "purge": "are being deleted"}
-    left = f"; {len(done.left):,} skipped" if done.left else ""
+    ends = {"reset": "reset. The next sweep requeues them", "retry": "sent", "purge": "are being deleted"}
+    left = f" ({len(done.left):,} skipped)" if done.left else ""
     print_note(f"{done.changed:,} {name} {ends[action]}{left}.")
 
 

@@ -1,4 +1,4 @@
-"""Erase: forget a message, a person, a thread or an archive, for good."""
+"""`erase`: erase a message, a person, a thread or an archive permanently."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from shared.azure.connections import Clients
     from shared.operations.erasure.run import ErasurePlan, ErasureTarget
 
-QUOTES = "Also erase the mails of others that quote a line of what goes. Without it, they stay as they are."
+QUOTES = "Also erase mails of other people that quote a line of the erased mail."
 
 
 def erase(
@@ -20,17 +20,19 @@ def erase(
         str | None, typer.Option(metavar="ADDRESS", help="All mails of an address, also later ones.")
     ] = None,
     thread: Annotated[str | None, typer.Option(metavar="ID", help="A thread's id.")] = None,
-    archive: Annotated[str | None, typer.Option(metavar="ID", help="The mails that only it has.")] = None,
+    archive: Annotated[
+        str | None, typer.Option(metavar="ID", help="The mails that only this archive contains.")
+    ] = None,
     quotes: Annotated[bool, typer.Option("--quotes", help=QUOTES)] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would go, and change nothing.")
+        bool, typer.Option("--dry-run", help="Show what would be erased without erasing it.")
     ] = False,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Erase mail for good: it does not come back with a fetch, an upload or reprocessing.
+    """Erase mail permanently. Fetches, uploads and reprocessing do not restore it.
 
-    Archives that have it are written anew without it. If interrupted, run the same command again.
+    Archives that contain it are replaced by archives without it. If interrupted, run the same command again.
     """
     given = {"message": message, "person": person, "thread": thread, "archive": archive}
     chosen = [(kind, value) for kind, value in given.items() if value is not None]
@@ -38,7 +40,7 @@ def erase(
         raise CommandError(Code.USAGE, "Choose one of --message, --person, --thread and --archive.")
     kind, value = chosen[0]
 
-    async def look(clients: "Clients") -> "ErasurePlan":
+    async def plan_target(clients: "Clients") -> "ErasurePlan":
         from shared.core.errors import NotFoundError
         from shared.operations.erasure.run import plan_erasure
 
@@ -47,11 +49,11 @@ def erase(
         except NotFoundError as error:
             raise CommandError(Code.FAILED, str(error)) from None
 
-    plan = run_command(look)
+    plan = run_command(plan_target)
     if dry_run:
         return _show(plan.counts(), plan.roles, json=json)
     found = plan.counts()
-    confirm(f"Erase {found['messages']} messages of {found['threads']} threads for good?", yes=yes)
+    confirm(f"Erase {found['messages']} messages of {found['threads']} threads permanently?", yes=yes)
 
     from shared.ingestion.redaction import hidden_name
     from shared.operations.erasure.run import erase as erase_planned
@@ -60,7 +62,7 @@ def erase(
         counts.update(await erase_planned(clients, plan, actor().name, print_note))
         return counts
 
-    # The record is kept for good: it names nobody who was erased.
+    # The record is kept permanently, so it does not name the erased person.
     selection = {kind: hidden_name(value) if kind == "person" else value, "quotes": quotes}
     return _show(run_audited("erase", selection, work), plan.roles, json=json)
 

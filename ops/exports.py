@@ -1,4 +1,4 @@
-"""`export` takes everything out of the system; `archive import` takes the archives of an export in again."""
+"""`export` writes all data to a folder. `archive import` ingests the archives of an export."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,8 +23,8 @@ def export(
 ) -> None:
     """Export all data to a folder: documents as JSON lines, archives as files.
 
-    `archive import` reads the archives again. The rest is made of them, but for corrections, placements and
-    records. The export has personal data and is not encrypted.
+    `archive import` ingests the archives again, from which the other data is derived, except corrections,
+    placements and audit records. The export contains personal data and is not encrypted.
     """
     if not everything:
         raise CommandError(Code.USAGE, "Give --all to export everything.")
@@ -72,7 +72,6 @@ def import_(folder: Folder, json: Json = False) -> None:
 
 
 async def export_before_purge(clients: "Clients", archive_ids: list[str], folder: Path | None) -> Path:
-    """Write what a purge takes away, before it is asked for."""
     from shared.operations.exporting import export_archive
 
     target = folder or Path(f"purged-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")

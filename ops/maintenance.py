@@ -34,12 +34,12 @@ def sweep(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Retry documents that are due. After the last attempt, they fail.
+    """Retry documents that are due. Mark documents without attempts left as failed.
 
     The app does this itself every RETRY_JOB_INTERVAL_SECONDS.
     """
     if not once:
-        raise CommandError(Code.USAGE, "The app sweeps by itself; --once runs one sweep now.")
+        raise CommandError(Code.USAGE, "The app sweeps by itself. Use --once to run one sweep now.")
 
     async def work(clients: "Clients", counts: dict[str, int]) -> "Run | None":
         from shared.operations.sweep import Options
@@ -72,7 +72,7 @@ def _show_run(done: "Run", *, dry_run: bool, json: bool) -> None:
         empty="Nothing to check.",
     )
     for name, why in done.circuits.items():
-        print_note(f"{name}: their stage keeps failing ({why}): only a few are asked for, as a probe.")
+        print_note(f"{name}: their stage keeps failing ({why}). Only a few are requeued, as probes.")
     print_note("Nothing was done." if dry_run else f"Sweep {done.id} {done.status}.")
     return None
 
@@ -88,7 +88,7 @@ def reembed(
 ) -> None:
     """Embed all mail again with the configured model.
 
-    It fills a new index. Searches use the old one until then. If interrupted, run the same command again.
+    Searches use the old index until the new index is complete. If interrupted, run the same command again.
     """
     if not dry_run:
         confirm("Embed all chunks again with the configured model?", yes=yes)
@@ -109,8 +109,8 @@ def reembed(
 
     done = run_command(lambda clients: work(clients, {})) if dry_run else run_audited("reembed", _model, work)
     todo = f"{done.outstanding:,} of {done.total:,} chunks would be embedded with {done.model}"
-    planned = f"{todo} into index {done.index}; {_live(done)}. Nothing was done."
-    answer(done.__dict__, planned if dry_run else f"{done.line()}; {_live(done)}.", json=json)
+    planned = f"{todo} into index {done.index}, {_live(done)}. Nothing was done."
+    answer(done.__dict__, planned if dry_run else f"{done.line()}, {_live(done)}.", json=json)
     if done.failed and not dry_run:
         raise CommandError(Code.PROBLEMS)
 
@@ -141,7 +141,7 @@ def verify(
 ) -> None:
     """Check the stored data for damage. With --repair, repair it.
 
-    Exit code 3: damage is left.
+    Exit code 3: problems are left.
     """
     if repair:
         confirm("Repair the problems found? Work is requested again, and orphans are deleted.", yes=yes)
@@ -202,8 +202,8 @@ def _remedy(done: "Run", found: int, repaired: int, *, repair: bool) -> str:
     repairable = sum(counts["found"] for kind, counts in done.counts.items() if kind in REPAIRS)
     if repairable == found:
         return f"{found:,} found. Repair them with --repair."
-    said = f"{found:,} found. " + (f"--repair repairs {repairable:,} of them. " if repairable else "")
-    return f"{said}No command repairs the {'others' if repairable else 'damage'}: the details say what to do."
+    note = f"{found:,} found. " + (f"--repair repairs {repairable:,} of them. " if repairable else "")
+    return f"{note}No command repairs the {'others' if repairable else 'damage'}. See the details."
 
 
 def resummarize(
@@ -218,7 +218,7 @@ def resummarize(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Make new summaries and reports of threads. Corrections are kept.
+    """Create new summaries and reports of threads. Corrections are kept.
 
     Use it after a new release, with another model, or when a list's roles have changed. --resume continues a
     stopped operation.
@@ -260,9 +260,9 @@ def _end(audit: "Audit | None", *, json: bool) -> None:
     if audit is None:
         return
     waiting = audit.counts.get("waiting", 0)
-    more = f"; {waiting:,} follow when their messages are processed" if waiting else ""
-    shown = {"operation": audit.id, "action": audit.action, "status": audit.status, **audit.counts}
-    said = f"{audit.counts.get('requested', 0):,} threads are being read again{more}."
-    answer({**shown, "outcome": audit.outcome}, said, json=json)
+    more = f" ({waiting:,} follow when their messages are processed)" if waiting else ""
+    counts = {"operation": audit.id, "action": audit.action, "status": audit.status, **audit.counts}
+    note = f"{audit.counts.get('requested', 0):,} threads are being read again{more}."
+    answer({**counts, "outcome": audit.outcome}, note, json=json)
     if audit.status == "interrupted":
         raise CommandError(Code.INTERRUPTED, f"Stopped. Resume with: resummarize --resume {audit.id}")

@@ -1,4 +1,4 @@
-"""What a command prints: data on standard output, as tables or JSON; everything else on standard error."""
+"""Output of commands: data to standard output as tables or JSON, everything else to standard error."""
 
 import json
 import os
@@ -17,15 +17,14 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 Item = TypeVar("Item")
-# Untrusted text must not send control sequences to the terminal, or change the direction of other text.
-# Lone surrogates, which JSON can contain, cannot be encoded at all.
+# Untrusted text must not send control sequences to the terminal or change the text direction. Lone
+# surrogates, which JSON can contain, cannot be encoded.
 _UNSEEN = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]"
 )
 
 
 def clean(text: object) -> str:
-    """Text that can be printed, with its lines."""
     return _UNSEEN.sub("\ufffd", str(text))
 
 
@@ -34,21 +33,20 @@ def line(text: object) -> str:
 
 
 def two_lines(first: object, second: object) -> "Text":
-    """A cell with a second line, for what is too long to be a column."""
+    """Return a cell with a second line for text that is too long for a column."""
     from rich.text import Text
 
     return Text(f"{line(first)}\n{line(second)}")
 
 
 def alarming(number: int, shown: str) -> "Text":
-    """A count that should be zero: red if it is not."""
     from rich.text import Text
 
     return Text(shown, style="bold red" if number else "")
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """`1 dead letter`, `2,000 dead letters`."""
+    """Return texts such as `1 dead letter` and `2,000 dead letters`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
@@ -61,13 +59,13 @@ def _console(*, stderr: bool = False) -> "Console":
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    # A pipe or a file has no width: a table is then as wide as it has to be.
+    # A pipe or a file has no width, so a table may be as wide as it needs.
     width = None if stream.isatty() else max(WIDTH, 160)
     return Console(stderr=stderr, width=width, highlight=False, soft_wrap=False)
 
 
 def as_json(value: Any, *, indent: int | None = None) -> str:
-    """JSON in which characters that could control a terminal are escaped; the data stays the same."""
+    """Return JSON that escapes characters which could control a terminal."""
     text = json.dumps(value, indent=indent, default=_plain, ensure_ascii=False)
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
@@ -77,7 +75,6 @@ def print_json(value: Any) -> None:
 
 
 def answer(value: Any, note: str, *, json: bool) -> None:
-    """Say how it ended: as JSON for a program, else as a note for people."""
     return print_json(value) if json else print_note(note)
 
 
@@ -90,21 +87,20 @@ def _plain(value: Any) -> Any:
 
 
 def print_note(text: str) -> None:
-    """Prose, for people: on standard error."""
     from rich.text import Text
 
     _console(stderr=True).print(Text(clean(text)))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, empty: str) -> None:
-    """A column's name may end in `>` (numbers, to the right) or `*` (takes the room that is left)."""
+    """Print a table. A column name may end in `>` (align right) or `*` (use the remaining width)."""
     from rich.text import Text
 
-    made = _table(columns)
+    grid = _table(columns)
     for row in rows:
-        made.add_row(*(cell if isinstance(cell, Text) else Text(line(cell)) for cell in row))
-    if made.row_count:
-        _console().print(made)
+        grid.add_row(*(cell if isinstance(cell, Text) else Text(line(cell)) for cell in row))
+    if grid.row_count:
+        _console().print(grid)
     else:
         print_note(empty)
 
@@ -117,9 +113,8 @@ def print_rows(
     empty: str,
     shown: Callable[[Item], Any] | None,
 ) -> None:
-    """A row of cells for each; as JSON where `shown` says what is printed of one."""
     if shown is not None:
-        return print_json([shown(one) for one in found])
+        return print_json([shown(item) for item in found])
     return table(columns, map(cells, found), empty=empty)
 
 
@@ -127,29 +122,29 @@ def _table(columns: Sequence[str]) -> "Table":
     from rich import box
     from rich.table import Table
 
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for column in columns:
         wide = column.endswith("*")
-        made.add_column(
+        grid.add_column(
             column.rstrip(">*"),
             justify="right" if column.endswith(">") else "left",
             ratio=1 if wide else None,
             no_wrap=not wide,
             overflow="fold" if wide else "ellipsis",
         )
-    return made
+    return grid
 
 
 def fields(pairs: Iterable[tuple[str, object]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    made = Table.grid(padding=(0, 2))
-    made.add_column(style="dim", no_wrap=True)
-    made.add_column(ratio=1, overflow="fold")
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(ratio=1, overflow="fold")
     for name, value in pairs:
-        made.add_row(name, Text(clean("" if value is None else value)))
-    _console().print(made)
+        grid.add_row(name, Text(clean("" if value is None else value)))
+    _console().print(grid)
 
 
 def ago(moment: datetime | None, now: datetime | None = None) -> str:
@@ -161,7 +156,7 @@ def ago(moment: datetime | None, now: datetime | None = None) -> str:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask before a destructive action. Without a terminal to ask on, it is refused."""
+    """Ask before a destructive action. Raise an error if there is no terminal."""
     from ops.command import Code, CommandError
 
     if yes:
@@ -182,7 +177,7 @@ def write_export(output: str, records: Sequence[dict[str, Any]]) -> None:
 
     path = Path(output)
     try:
-        # mkstemp creates files with mode 600: dead letters may hold private mail.
+        # mkstemp creates files with mode 600, because dead letters may contain private mail.
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.writelines(_pieces(records, array=path.suffix == ".json"))

@@ -1,4 +1,4 @@
-"""`report`, `search`, and the subscriptions to digests."""
+"""`report`, `search`, `ask` and the subscriptions to digests."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,7 +60,7 @@ def _list(source: str | None, limit: int, *, json: bool) -> None:
 
 
 def _outcome(outcome: Any) -> str:
-    """The kind, where it is said; a report on several threads has none."""
+    """Return the stated kind of the outcome. A report on several threads has no outcome."""
     if not isinstance(outcome, dict):
         return "-"
     return str(outcome["kind"]) if outcome["tier"] == "said" else "no decision found"
@@ -109,7 +109,7 @@ def ask(
     ] = True,
     json: Json = False,
 ) -> None:
-    """Answer a question by sentences of the mail, and by those of a chat model that they bear."""
+    """Answer a question with sentences of the mail, and with sentences of a chat model that they support."""
     from shared.views.ask import answer_question
 
     _asked(q=question, source=source)
@@ -123,9 +123,9 @@ def ask(
     for thread in answer.threads:
         outcome = f" ({thread.outcome.sentence})" if thread.outcome else ""
         typer.echo(clean(f"{thread.subject}{outcome}"))
-        for told in thread.written or ():
-            typer.echo(clean(f"  {answer.model}: {told.text}"))
-            _show_quotes(told.quotes, "    ")
+        for sentence in thread.written or ():
+            typer.echo(clean(f"  {answer.model}: {sentence.text}"))
+            _show_quotes(sentence.quotes, "    ")
         _show_quotes(thread.sentences, "  ")
     return None
 

@@ -1,4 +1,4 @@
-"""Sources: where archives come from."""
+"""`source`: the sources from which archives are fetched."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -63,7 +63,7 @@ def list_(
 ) -> None:
     """List all sources, or show one."""
     if name is not None:
-        shown = _shown(run_command(lambda clients: _found(clients, name)))
+        shown = _shown(run_command(lambda clients: _find_source(clients, name)))
         return print_json(shown) if json else fields(shown.items())
 
     async def work(clients: "Clients") -> "list[Source]":
@@ -125,7 +125,7 @@ def add(
     name: Name,
     read_given: ReadGiven,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what is at --url and how it would be fetched.")
+        bool, typer.Option("--dry-run", help="Show the archive type at --url without adding a source.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -141,7 +141,7 @@ def add(
         source = source_of(_checked({"name": name, **given}, clients), clients.runtime.now())
         if not await clients.store.create(source, Session()):
             raise CommandError(
-                Code.FAILED, f"There is a source named {name!r} already: `source update` changes it."
+                Code.FAILED, f"A source named {name!r} already exists. Use `source update` to change it."
             )
         counts["sources"] = 1
         return source
@@ -151,7 +151,7 @@ def add(
 
 def _look(address: str | None, *, json: bool) -> None:
     if address is None:
-        raise CommandError(Code.USAGE, "--dry-run needs an address: give --url.")
+        raise CommandError(Code.USAGE, "--dry-run needs --url.")
     from shared.ingestion.recognising import recognise
 
     shown = asdict(run_command(lambda clients: recognise(address, clients)))
@@ -174,7 +174,7 @@ def update(name: Name, read_given: ReadGiven, json: Json = False) -> None:
         from shared.ingestion.source_definitions import definition_of, updated_source
 
         for _ in range(MAX_WRITE_ATTEMPTS):
-            source = await _found(clients, name)
+            source = await _find_source(clients, name)
             defined = _checked({**definition_of(source), **given}, clients, changing=(source, given))
             changed = updated_source(source, defined, clients.runtime.now())
             stored = await clients.store.replace(changed, Session())
@@ -194,7 +194,7 @@ def trigger(name: Name, json: Json = False) -> None:
         from shared.ingestion.fetch_runs import Requested, request_fetch
 
         for _ in range(MAX_WRITE_ATTEMPTS):
-            source = await _found(clients, name)
+            source = await _find_source(clients, name)
             if source.source_type == "upload":
                 raise CommandError(
                     Code.USAGE, f"{name} has nothing to fetch. Add archives with `archive ingest`."
@@ -211,10 +211,10 @@ def trigger(name: Name, json: Json = False) -> None:
         print_json({"operation_id": asked.operation_id, "already_running": not asked.is_new})
     else:
         typer.echo(asked.operation_id)
-        print_note("Asked for." if asked.is_new else "A fetch is already running.")
+        print_note("Requested." if asked.is_new else "A fetch is already running.")
 
 
-async def _found(clients: "Clients", name: str) -> "Source":
+async def _find_source(clients: "Clients", name: str) -> "Source":
     from shared.azure.cosmos.session import Session
     from shared.models.sources import Source
 

@@ -1,4 +1,4 @@
-"""`status`, `audit` and `timeline`: the system, its operators, and one document."""
+"""`status`, `audit` and `timeline`: the state of the system, operations, and one document."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -79,11 +79,11 @@ def _show_operations(found: "SystemStatus") -> None:
 
 
 def _advise(found: "SystemStatus") -> None:
-    """Suggest the next command, if something needs attention."""
+    """Print problems and commands that help."""
     if found.sweep is not None:
         print_note(f"The last sweep was {ago(found.sweep.started_at, found.at)} ago: {found.sweep.status}.")
-    for trouble in found.troubles:
-        print_note(trouble.says)
+    for problem in found.troubles:
+        print_note(problem.says)
     for why, parts in found.unknown.items():
         print_note(f"Not known: {', '.join(parts)}. {why}")
     if not found.troubled and not found.partial:

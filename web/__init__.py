@@ -1,1 +1,1 @@
-"""HTTP: the JSON API, the reader's pages, the operator's pages."""
+"""HTTP: the JSON API, the pages for readers, and the pages for operators."""

@@ -1,14 +1,13 @@
-"""Who asks, with which roles, and whether a form was really sent from a page of this site.
+"""Authentication: the caller, the caller's roles, and the origin of forms.
 
 The functions are anonymous to the Functions host, because a browser cannot send a function key with a link or
-a form; so the app checks by itself. Who asks is, in this order:
-
+a form. The app authenticates callers itself, in this order:
 - a client that sends OPERATOR_KEY in the header x-operator-key (a program: no other site can set a header):
   an operator
 - an account, where Easy Auth is on: the platform then writes x-ms-client-principal with its roles and groups
 - a browser with a session in a signed cookie, after the key was entered on the operator's page, or after
   sign-in at a development host with AUTH_MODE entra
-- anybody at a development host on this machine without AUTH_MODE entra: an operator
+- any browser at a development host on this machine without AUTH_MODE entra: an operator
 - a reader of a public site
 
 A form needs a token that is bound to the cookie, and must come from this site (CSRF protection).
@@ -39,12 +38,12 @@ from web.sessions import has_ended
 COOKIE, ACCOUNT_COOKIE = "operator", "account"
 ROLE, READER = OPERATOR, "reader"
 ROLES = ("reader", "uploader", "corrector", "inspector", "requeuer", "operator")
-OPEN: frozenset[str] = frozenset()  # a route for anybody
-READERS = frozenset(ROLES)  # every role reads what its groups may
+OPEN: frozenset[str] = frozenset()  # any caller
+READERS = frozenset(ROLES)  # every role may read the lists of its groups
 ONLY_OPERATORS = frozenset({ROLE})
 UPLOADERS = frozenset({ROLE, "uploader"})
 CORRECTORS = frozenset({ROLE, "corrector"})
-# What may be done with dead letters, and by which roles. What cannot be undone by a click is the operator's.
+# The actions on dead letters and their roles. An action that no click can undo requires an operator.
 MAY = {
     "inspect": frozenset({ROLE, "requeuer", "inspector"}),
     "requeue": frozenset({ROLE, "requeuer"}),
@@ -60,7 +59,7 @@ KEY, FORM, ACCOUNT = "key", "form", "account"
 _PROCESS_SECRET = secrets.token_bytes(32)
 
 
-_ended: ContextVar[str] = ContextVar("ended", default="")  # the session of this request that was left
+_ended: ContextVar[str] = ContextVar("ended", default="")  # the ended session of this request
 
 
 @dataclass(frozen=True)
@@ -68,20 +67,19 @@ class Identity:
     name: str
     roles: frozenset[str]
     groups: frozenset[str] = frozenset()
-    session: str = ""  # the cookie's text, where it says who this is
+    session: str = ""  # the cookie with the session of this identity
     is_program: bool = False
 
 
 @dataclass(frozen=True)
 class Visitor:
     name: str
-    cookie: str | None = None  # to be set, if the browser has none of ours
-    token: str | None = None  # for forms; None for a program, which needs none
+    cookie: str | None = None  # to be set if the browser has no cookie yet
+    token: str | None = None  # for forms, None for a program
     leaves: bool = False  # whether there is a session to end
 
 
 def identity(req: func.HttpRequest, settings: Settings) -> Identity | None:
-    """Who asks; None for a reader of a public site, and where nobody is signed in."""
     if _key_fits(req.headers.get(HEADER), settings):
         return Identity(OF_KEY, ONLY_OPERATORS, is_program=True)
     account = _principal(req.headers)
@@ -99,22 +97,22 @@ def identity(req: func.HttpRequest, settings: Settings) -> Identity | None:
 
 
 async def caller_of(req: func.HttpRequest, settings: Settings, *, by_key: bool = False) -> Caller:
-    """Who sends this request. A wrong key counts towards a lock-out, in which no key is compared."""
+    """Return the caller. Each wrong key counts toward a lockout, during which no key is compared."""
     _ended.set("")
     if HEADER in req.headers:
         check_key(req.headers.get(HEADER, ""), req, settings)
-    who = identity(req, settings)
-    if who is not None and who.session and await has_ended(who.session):
-        _ended.set(who.session)
-        who = identity(req, settings)
-    if who is None:
+    found = identity(req, settings)
+    if found is not None and found.session and await has_ended(found.session):
+        _ended.set(found.session)
+        found = identity(req, settings)
+    if found is None:
         named = "a function key" if by_key and settings.AUTH_MODE == "public" else ""
         return Caller(name=named, reads_all=bool(named), sees_addresses=settings.SHOW_ADDRESSES)
-    return Caller.of_account(settings, who.name, who.roles, who.groups)
+    return Caller.of_account(settings, found.name, found.roles, found.groups)
 
 
-def admitted(caller: Caller, settings: Settings, roles: frozenset[str]) -> None:
-    """Raise a problem where the caller has none of the roles. A public site has readers without account."""
+def check_admitted(caller: Caller, settings: Settings, roles: frozenset[str]) -> None:
+    """Raise a problem if the caller has none of the roles. A public site admits all readers."""
     if caller.roles & roles or (settings.AUTH_MODE == "public" and (caller.reads_all or READER in roles)):
         return
     if caller.name or settings.AUTH_MODE == "public":
@@ -125,7 +123,7 @@ def admitted(caller: Caller, settings: Settings, roles: frozenset[str]) -> None:
 
 
 def check_key(given: str, req: func.HttpRequest, settings: Settings) -> bool:
-    """Whether this is the operator's key. After a few wrong keys in a row a client has to wait."""
+    """Return whether this is the operator's key. Wrong keys lock the client out for a time."""
     client = client_address(req.headers)
     LOCKS.check(client)
     if _key_fits(given, settings):
@@ -139,7 +137,6 @@ def check_key(given: str, req: func.HttpRequest, settings: Settings) -> bool:
 def visitor(
     req: func.HttpRequest, settings: Settings, roles: frozenset[str] = ONLY_OPERATORS
 ) -> Visitor | None:
-    """The operator who sent the request, or an account with one of the roles; None for a reader."""
     who = identity(req, settings)
     if who is None or not who.roles & roles:
         return None
@@ -154,17 +151,17 @@ def visitor(
 
 
 def permissions(req: func.HttpRequest, settings: Settings) -> dict[str, bool]:
-    """What this visitor may do with dead letters, so that a page shows no button in vain."""
+    """Return the permitted actions on dead letters, so that a page shows only usable buttons."""
     return {action: visitor(req, settings, roles) is not None for action, roles in MAY.items()}
 
 
 def is_operator(req: func.HttpRequest, settings: Settings) -> bool:
-    """For answers that show an operator more than a reader. The page's cookie is not sent outside of it."""
+    """Return whether to show an operator's view. The cookie is sent only to the operator pages."""
     return visitor(req, settings) is not None
 
 
 def people_shown(req: func.HttpRequest, settings: Settings) -> bool:
-    """Whether there are pages about people: they gather what a person said, so a site chooses them."""
+    """Return whether pages about people are shown. A site must enable them."""
     return settings.PEOPLE_PAGES or is_operator(req, settings)
 
 
@@ -178,18 +175,18 @@ def enter(given: str, settings: Settings) -> str | None:
 
 
 def signed_account(name: str, roles: list[str], groups: list[str], settings: Settings) -> str:
-    """The cookie of a development host's sign-in."""
     content = json.dumps({"name": name, "roles": roles, "groups": groups}).encode()
     return _signed(ACCOUNT, settings, base64.urlsafe_b64encode(content).decode().rstrip("="))
 
 
 def _signed_in(cookie: str) -> Identity:
-    said = json.loads(base64.urlsafe_b64decode(cookie.split(".")[3] + "=="))
-    return Identity(said["name"], frozenset(said["roles"]) & READERS, frozenset(said["groups"]), cookie)
+    account = json.loads(base64.urlsafe_b64decode(cookie.split(".")[3] + "=="))
+    return Identity(
+        account["name"], frozenset(account["roles"]) & READERS, frozenset(account["groups"]), cookie
+    )
 
 
 def allowed_form(req: func.HttpRequest, who: Visitor, given: str) -> bool:
-    """Whether the form was sent by this visitor, from a page of this site."""
     if who.token is None:
         return True
     return from_this_site(req.headers) and hmac.compare_digest(given.encode(), who.token.encode())
@@ -198,14 +195,11 @@ def allowed_form(req: func.HttpRequest, who: Visitor, given: str) -> bool:
 def cookie_header(
     req: func.HttpRequest, value: str, *, seconds: int = SESSION_SECONDS, name: str = COOKIE
 ) -> dict[str, str]:
-    """The header that sets the cookie; `seconds=0` deletes it."""
+    """Return the header that sets the cookie. `seconds=0` deletes the cookie."""
     secure = "; Secure" if is_secure(req) else ""
     path, same = ("/operator", "Strict") if name == COOKIE else ("/", "Lax")
-    kept = f"Path={path}; Max-Age={seconds}; HttpOnly; SameSite={same}{secure}"
-    return {"Set-Cookie": f"{name}={value}; {kept}"}
-
-
-# keys and cookies
+    attributes = f"Path={path}; Max-Age={seconds}; HttpOnly; SameSite={same}{secure}"
+    return {"Set-Cookie": f"{name}={value}; {attributes}"}
 
 
 def _key_fits(given: str | None, settings: Settings) -> bool:
@@ -217,7 +211,7 @@ def _key_fits(given: str | None, settings: Settings) -> bool:
 
 
 def _secret(settings: Settings) -> bytes:
-    """The signing secret, the same on every instance of the app if the settings give one."""
+    """Return the signing secret. If the settings contain one, it is the same on all instances."""
     if settings.OPERATOR_KEY is not None:
         return settings.OPERATOR_KEY.get_secret_value().encode()
     return os.environ.get("WEBSITE_AUTH_ENCRYPTION_KEY", "").encode() or _PROCESS_SECRET
@@ -258,20 +252,17 @@ def cookie_of(req: func.HttpRequest, name: str = COOKIE) -> str:
     return found.value if found is not None and found.value.isascii() else ""
 
 
-# where the app runs
-
-
 def is_secure(req: func.HttpRequest) -> bool:
     return _in_azure() or req.url.startswith("https:")
 
 
 def client_of(req: func.HttpRequest, caller: Caller) -> str:
-    """Who a limit counts for: the account, else where the request comes from."""
+    """Return the name for rate limits: the account, or the address of the client."""
     return caller.name if caller.roles else client_address(req.headers)
 
 
 def sign_in_address(req: func.HttpRequest, settings: Settings, back: str) -> str | None:
-    """Where a browser signs in; None where nobody can."""
+    """Return the sign-in page, or None if there is no sign-in."""
     if _development(req, settings):
         return f"/sign-in?{urlencode({'to': back})}"
     return f"/.auth/login/aad?{urlencode({'post_login_redirect_uri': back})}" if _in_azure() else None
@@ -282,9 +273,9 @@ def _in_azure() -> bool:
 
 
 def _development(req: func.HttpRequest, settings: Settings) -> bool:
-    """A development host on this machine without a key. The Host header must be local: DNS rebinding fails.
+    """Return whether this is a development host without a key, called from this machine.
 
-    A request that a proxy or a tunnel passed on can come from anywhere, and often has the name localhost.
+    A remote Host header means DNS rebinding. A proxy header means that the caller may be remote.
     """
     local = _host_of(f"//{req.headers.get('host', '')}")[0] in LOOPBACK
     local = local and not any(name in req.headers for name in PROXY_HEADERS)
@@ -294,7 +285,7 @@ def _development(req: func.HttpRequest, settings: Settings) -> bool:
 
 
 def _principal(headers: Mapping[str, str]) -> Identity | None:
-    """A signed-in user. The header is trusted only where the platform overwrites it."""
+    """Return the signed-in user. The header is trusted only where the platform overwrites it."""
     if os.environ.get("WEBSITE_AUTH_ENABLED", "").lower() != "true" or not _in_azure():
         return None
     try:
@@ -311,7 +302,7 @@ def _principal(headers: Mapping[str, str]) -> Identity | None:
 
 
 def from_this_site(headers: Mapping[str, str]) -> bool:
-    """Browsers set these headers themselves: a page of another site cannot forge them."""
+    """Return whether the request comes from this site, by headers that other pages cannot forge."""
     fetched = headers.get("sec-fetch-site")
     if fetched is not None and fetched != "same-origin":
         return False
@@ -322,7 +313,7 @@ def from_this_site(headers: Mapping[str, str]) -> bool:
 
 
 def _host_of(address: str) -> tuple[str | None, str]:
-    """The host's name, and the same with its port; None and empty if the address is malformed."""
+    """Return the host name, and the host with its port. Both are empty if the address is malformed."""
     try:
         parts = urlsplit(address)
     except ValueError:

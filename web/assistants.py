@@ -1,7 +1,7 @@
-"""Tools and resources for assistants (MCP): what the pages show, as JSON with a permalink for each quote.
+"""Tools and resources for assistants (MCP): the contents of the pages as JSON, with permalinks.
 
-The Functions host speaks the protocol at /runtime/webhooks/mcp. Who asks is decided as for a page, by the
-headers of the client's request; every result is bounded, and says how much was left out.
+The Functions host speaks the protocol at /runtime/webhooks/mcp. Callers are authenticated as for pages. Each
+result has a maximum size and counts the omitted items.
 """
 
 import inspect
@@ -29,8 +29,8 @@ from shared.views.quotes import verify_quote
 from shared.views.read_models import FoundThread
 from shared.views.search import SearchAsked, find
 from shared.views.threads import conversation_of, resolved_thread, summary_of
-from shared.views.topics import person_shown
-from web.access import READERS, ROLE, admitted, caller_of, client_of
+from shared.views.topics import person_view
+from web.access import READERS, ROLE, caller_of, check_admitted, client_of
 from web.connected import clients, current_caller, set_caller
 from web.limits import RATES, Limited
 from web.problems import as_problem
@@ -60,11 +60,11 @@ class Parameter:
 
 
 def tool(name: str, *parameters: Parameter, limited: Limited | None = None) -> Callable[[Tool], Any]:
-    """Register a tool. Its docstring is what an assistant reads of it."""
+    """Register a tool. Assistants read its docstring as the description."""
 
     def register(work: Tool) -> Any:
         async def answer(call: str) -> str:
-            return await _answered(call, limited, lambda given: work(**_arguments(given, parameters)))
+            return await _answer(call, limited, lambda given: work(**_arguments(given, parameters)))
 
         declared = json.dumps([parameter.declared for parameter in parameters])
         triggered = blueprint.mcp_tool_trigger(
@@ -81,7 +81,7 @@ def tool(name: str, *parameters: Parameter, limited: Limited | None = None) -> C
 def resource(kind: str, description: str) -> Callable[[Tool], Any]:
     def register(work: Tool) -> Any:
         async def answer(call: str) -> str:
-            return await _answered(call, None, lambda given: work(str(given["uri"]).rpartition("/")[2]))
+            return await _answer(call, None, lambda given: work(str(given["uri"]).rpartition("/")[2]))
 
         triggered = blueprint.mcp_resource_trigger(
             arg_name="call",
@@ -100,17 +100,17 @@ def _arguments(given: Mapping[str, Any], parameters: tuple[Parameter, ...]) -> d
     known = {parameter.name: parameter.kind for parameter in parameters}
     unknown = sorted(set(arguments) - set(known))
     if unknown:
-        raise ValueError(f"{unknown[0][:100]!r} is no argument. Known arguments: {', '.join(known)}.")
+        raise ValueError(f"{unknown[0][:100]!r} is not an argument. Known arguments: {', '.join(known)}.")
     wrong = [name for name, value in arguments.items() if not isinstance(value, known[name])]
     if wrong:
         raise ValueError(f"{wrong[0]} has to be of the type {ARGUMENTS[known[wrong[0]]]}.")
     return dict(arguments)
 
 
-async def _answered(
+async def _answer(
     call: str, limited: Limited | None, work: Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 ) -> str:
-    """The result as JSON. What is at fault is said in `error`, so that the assistant can mend its call."""
+    """Return the result as JSON. Faults are in `error`, so that the assistant can correct its call."""
     known = frozenset[str]()
     with as_request():
         try:
@@ -122,14 +122,14 @@ async def _answered(
             result = {"error": error.errors(include_input=False, include_url=False)[0]["msg"]}
         except ValueError as error:
             result = {"error": str(error)}
-        except Exception as error:  # noqa: BLE001 - as_problem logs what it does not know
+        except Exception as error:  # noqa: BLE001 - as_problem logs unknown errors
             result = {"error": as_problem(error).detail}
     shown = result if current_caller().sees_addresses else mask_json(result, known)
     return _bounded(shown)
 
 
 async def _admit(given: Mapping[str, Any], limited: Limited | None) -> None:
-    """As web/routes.py does for a page, by the headers that the host passes on."""
+    """Check access and limits as web/routes.py does, by the headers that the host passes on."""
     transport = given.get("transport") or {}
     headers = (transport.get("properties") or transport).get("headers") or {}
     plain = {name: value[0] if isinstance(value, list) else str(value) for name, value in headers.items()}
@@ -137,13 +137,13 @@ async def _admit(given: Mapping[str, Any], limited: Limited | None) -> None:
     known = settings()
     caller = await caller_of(req, known)
     set_caller(caller)
-    admitted(caller, known, READERS)
+    check_admitted(caller, known, READERS)
     if limited is not None and ROLE not in caller.roles:
         RATES.take(limited, client_of(req, caller), known)
 
 
 def _bounded(result: dict[str, Any]) -> str:
-    """A list is cut until the result fits, and `left_out` counts what is missing."""
+    """Cut the first list until the result fits. `left_out` counts the omitted items."""
     items = next((value for value in result.values() if isinstance(value, list) and value), None)
     left_out = int(result.get("left_out") or 0)
     text = json.dumps(result, ensure_ascii=False)
@@ -165,9 +165,6 @@ def _address(path: str) -> str:
     return f"{base}{path}"
 
 
-# tools
-
-
 @tool(
     "search",
     Parameter(
@@ -177,9 +174,9 @@ def _address(path: str) -> str:
     limited=Limited.SEARCH,
 )
 async def mcp_search(query: str, limit: int = 5) -> dict[str, Any]:
-    """Search the mail: threads with what came of them and the sentence that fits best.
+    """Search the mail. Return threads with their outcomes and best matching sentences.
 
-    It finds nothing where nothing is about the query.
+    The result is empty if no mail is about the query.
     """
     found = await find(await clients(), SearchAsked(q=query, limit=min(max(limit, 1), 20)))
     return {
@@ -214,9 +211,10 @@ def _found(thread: FoundThread) -> dict[str, Any]:
     limited=Limited.ASK,
 )
 async def mcp_ask(question: str) -> dict[str, Any]:
-    """Answer a question by sentences of the mail, verbatim and each with its permalink, and by outcomes.
+    """Answer a question with verbatim sentences of the mail, permalinks, and outcomes.
 
-    Who stands where is answered by positions that were read. It says so where nothing in the mail shows it.
+    Questions about positions of people are answered from recorded positions. The text says if the mail shows
+    no answer.
     """
     answer = await answer_question(await clients(), Question(q=question).q)
     shown = _shown(answer)
@@ -227,7 +225,7 @@ async def mcp_ask(question: str) -> dict[str, Any]:
 
 @tool("get_thread", Parameter("thread_id", "The id that other tools give, 20 digits."))
 async def mcp_get_thread(thread_id: str) -> dict[str, Any]:
-    """A thread: its outcome, and its messages in the order of reading, each cut where it is long."""
+    """Return a thread: its outcome, and its messages in reading order. Long messages are cut."""
     return await _thread(thread_id)
 
 
@@ -241,9 +239,9 @@ async def _thread(thread_id: str) -> dict[str, Any]:
 
 @tool("get_outcome", Parameter("thread_id", "The id that other tools give, 20 digits."))
 async def mcp_get_outcome(thread_id: str) -> dict[str, Any]:
-    """What came of a thread: the outcome, the words that show it, and positions, each with its quote.
+    """Return the outcome of a thread with its evidence, and the positions of people with their quotes.
 
-    Only what holds nine times in ten is stated as an outcome or a position.
+    Only outcomes and positions with high confidence are included.
     """
     connected = await clients()
     thread = await resolved_thread(connected, thread_id)
@@ -280,7 +278,7 @@ def _outcome(thread: Thread) -> dict[str, Any]:
 
 @tool("get_message", Parameter("message_id", "The Message-ID, with or without its angle brackets."))
 async def mcp_get_message(message_id: str) -> dict[str, Any]:
-    """One mail with its text, and how much of a long one was left out."""
+    """Return a mail with its text, and the number of omitted characters."""
     found = await mail_with_id(await clients(), message_id)
     return {**_message(found[0], LONGEST_RESULT // 2), "lists": [message.source for message in found]}
 
@@ -301,11 +299,11 @@ def _message(message: Message, longest: int = LONGEST_TEXT) -> dict[str, Any]:
 
 @tool("positions_of", Parameter("address", "The person's e-mail address."))
 async def mcp_positions_of(address: str) -> dict[str, Any]:
-    """Where a person said they stand, with the sentences. Only where the site shows people."""
+    """Return the positions that a person stated, with the sentences, if the site shows people."""
     connected = await clients()
     if not connected.settings.PEOPLE_PAGES and ROLE not in current_caller().roles:
         raise NotFoundError("Pages about people are turned off.")
-    person = await person_shown(connected, person_id(address))
+    person = await person_view(connected, person_id(address))
     positions = [
         {
             "thread_id": stand.report.thread_id,
@@ -319,9 +317,9 @@ async def mcp_positions_of(address: str) -> dict[str, Any]:
     return {"positions": positions, "name": person.name}
 
 
-@tool("open_calls", Parameter("source", "The name of a list; all lists without it.", required=False))
+@tool("open_calls", Parameter("source", "The name of a list (default: all lists).", required=False))
 async def mcp_open_calls(source: str | None = None) -> dict[str, Any]:
-    """Calls and votes without a result, with what is asked and when they end."""
+    """Return calls and votes without a result, with their questions and deadlines."""
     filters = {"open_call": True, "source": source}
     page = await THREADS.page((await clients()).store, filters=filters, size=MOST_CALLS)
     return {"calls": [_outcome(thread) for thread in page.items], "more": page.cursor is not None}
@@ -330,10 +328,10 @@ async def mcp_open_calls(source: str | None = None) -> dict[str, Any]:
 @tool(
     "verify_quote",
     Parameter("quote", "The words, as they are to be quoted."),
-    Parameter("message_id", "The mail that they are said to be from."),
+    Parameter("message_id", "The Message-ID of the mail to check."),
 )
 async def mcp_verify_quote(quote: str, message_id: str) -> dict[str, Any]:
-    """Whether these words stand in this mail, as its sender's own. Only white space may differ.
+    """Check whether the words are in the mail as its sender's own. Only white space may differ.
 
     Verify every quote before you attribute it.
     """
@@ -349,9 +347,6 @@ async def mcp_verify_quote(quote: str, message_id: str) -> dict[str, Any]:
         "from": found[0].from_.name or found[0].from_.email,
         "page": _address(page_of_mail(message_id, quote if verdict.is_confirmed else "")),
     }
-
-
-# resources
 
 
 @resource("threads", "A thread with its messages, by its id.")

@@ -1,5 +1,5 @@
 # ruff: noqa: F401
-"""The functions of the API and the pages, which are registered when their modules are imported."""
+"""The functions of the API and the pages. Importing their modules registers them."""
 
 import web.api.archives
 import web.api.ask

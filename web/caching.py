@@ -1,6 +1,6 @@
-"""Answers that a client may cache: every one has an ETag, and is revalidated with If-None-Match.
+"""Responses with ETags, which clients revalidate with If-None-Match.
 
-Whatever is answered goes through here, and so has masked addresses for who may not see them whole.
+All responses are created here, and addresses are masked for callers that may not see them.
 """
 
 import hashlib
@@ -14,10 +14,10 @@ from pydantic import BaseModel
 from shared.azure.access import current_caller
 from shared.mail.masking import addresses_in, mask_addresses, mask_json
 
-REVALIDATE = "no-cache"  # a client may keep the answer, and asks whether it is current before using it
+REVALIDATE = "no-cache"  # a client may keep the response but must revalidate it before use
 NOT_SNIFFED = {"X-Content-Type-Options": "nosniff"}
-UNMASKED = frozenset({"application/json", "application/gzip"})  # JSON is masked value by value, before
-# Of answers that show an operator more than a reader.
+UNMASKED = frozenset({"application/json", "application/gzip"})  # JSON is masked before, value by value
+# For responses that show an operator more than a reader.
 BY_CALLER = {"Cache-Control": "private, no-cache", "Vary": "x-operator-key, x-ms-client-principal"}
 
 
@@ -26,7 +26,7 @@ def etag_of(body: bytes) -> str:
 
 
 def matches(wanted: str | None, etag: str) -> bool:
-    """If-None-Match compares weakly (RFC 9110, 13.1.2)."""
+    """Return whether the ETag matches If-None-Match, which compares weakly (RFC 9110, 13.1.2)."""
     if not wanted:
         return False
     named = [tag.strip().removeprefix("W/") for tag in wanted.split(",")]
@@ -43,9 +43,9 @@ def answer_of(
     etag: str | None = None,
 ) -> func.HttpResponse:
     if mimetype not in UNMASKED:
-        body = _masked(req, body)
+        body = _mask(req, body)
     all_headers = {"Cache-Control": REVALIDATE, **(headers or {})}
-    if status == 200:  # noqa: PLR2004 - only what was asked for can be kept
+    if status == 200:  # noqa: PLR2004 - only successful responses have an ETag
         all_headers["ETag"] = etag or etag_of(body)
         if req.method in {"GET", "HEAD"} and matches(req.headers.get("if-none-match"), all_headers["ETag"]):
             return func.HttpResponse(None, status_code=304, headers=all_headers)
@@ -58,10 +58,10 @@ def answer_json(
     req: func.HttpRequest, body: Any, *, etag: str | None = None, headers: Mapping[str, str] | None = None
 ) -> func.HttpResponse:
     known = None if current_caller().sees_addresses else addresses_in(req.params.values())
-    shown = body if known is None else mask_json(body, known)
+    masked = body if known is None else mask_json(body, known)
     return answer_of(
         req,
-        json.dumps(shown, ensure_ascii=False).encode(),
+        json.dumps(masked, ensure_ascii=False).encode(),
         "application/json",
         headers={**NOT_SNIFFED, **(headers or {})},
         etag=etag,
@@ -72,8 +72,8 @@ def answer_with(req: func.HttpRequest, model: BaseModel) -> func.HttpResponse:
     return answer_json(req, model.model_dump(mode="json", by_alias=True))
 
 
-def _masked(req: func.HttpRequest, body: bytes) -> bytes:
-    """What the caller asked for by a whole address, they know."""
+def _mask(req: func.HttpRequest, body: bytes) -> bytes:
+    """Mask addresses in the body, except addresses that the request contains."""
     if current_caller().sees_addresses or (b"@" not in body and b"%40" not in body):
         return body
     return mask_addresses(body.decode(), addresses_in(req.params.values())).encode()

@@ -1,4 +1,4 @@
-"""Values as a page shows them: untrusted text made safe to read, dates, counts and states in words."""
+"""Formatting for pages: safe text, dates, counts and states in words."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,9 +13,9 @@ from shared.pipeline.progress import ArchiveProgress, StageProgress
 from shared.reading.mails import ENGLISH, UNKNOWN, language_of
 from shared.summaries.markdown import basis_words
 
-MOST_SPEAKERS = 12  # who are named of a call in a list
+MOST_SPEAKERS = 12  # names shown for a call in a list
 STANCES = {"support": "in support", "objection": "objecting"}
-# The label of an outcome's kind, and its CSS class.
+# The label and the CSS class of an outcome.
 KINDS = {
     OutcomeKind.ACCEPTED: ("Accepted", "agreement"),
     OutcomeKind.REVISED: ("Revised", "agreement"),
@@ -26,7 +26,7 @@ KINDS = {
     OutcomeKind.UNANSWERED: ("No answer found", ""),
     OutcomeKind.INFORMATIONAL: ("For information", ""),
 }
-_NOTHING_SAID = ("No decision found", "")
+_NO_DECISION = ("No decision found", "")
 _CLOSED = ("Closing statement", "")
 STATUSES = {
     "pending": "waiting",
@@ -34,7 +34,7 @@ STATUSES = {
     "failed": "failed, will be retried",
     "failed_max_retries": "failed",
 }
-# Control characters (but line ends and tabs), and those that change the direction of text or are invisible.
+# Control characters except line ends and tabs, and invisible or direction-changing characters.
 _UNSEEN = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ue000\ue001\ufeff]"
 )
@@ -44,7 +44,7 @@ _QUOTED = re.compile(r"^ {0,3}(?:[A-Z][A-Za-z]{0,2})?> ?", re.MULTILINE)
 
 
 def plain(text: object) -> str:
-    """Untrusted text as one line, without control characters and changes of direction."""
+    """Return untrusted text as one line without control characters and direction changes."""
     return _breakable(" ".join(_UNSEEN.sub("", str(text)).split()))
 
 
@@ -53,29 +53,28 @@ def printable_lines(text: str) -> str:
 
 
 def _breakable(text: str) -> str:
-    """Lets the browser break very long words: laying out one of megabytes would hang it."""
+    """Return the text with break points in very long words. Without them, the layout could hang a browser."""
     return _ENDLESS.sub("\\g<0>\u200b", text) if len(text) > LONGEST_WORD else text
 
 
 def foreign_language(text: str) -> str:
-    """The code of the text's language where that is another than the page's; else empty."""
+    """Return the language code of the text, or an empty string if it is the page's language."""
     code = language_of(text)
     return "" if code in {ENGLISH, UNKNOWN} else code
 
 
 def unquoted(text: str) -> str:
-    """A quote without its first level of `>` marks: the page shows that it is one."""
+    """Return the quote without its first level of `>` marks, because the page marks quotes itself."""
     return _QUOTED.sub("", text)
 
 
 def bare_subject(text: str) -> str:
-    """A subject without the list's label and without `Re:`."""
+    """Return the subject without the label of the list and without `Re:`."""
     flat = plain(text)
     return split_subject(flat).text or flat
 
 
 def writer(person: Address) -> str:
-    """A name, or as much of the address as a reader sees."""
     return person.name or (masked(person.email) if person.email else "unknown sender")
 
 
@@ -96,7 +95,7 @@ def minute(moment: datetime | None) -> str:
 
 
 def moment(at: datetime | None) -> str:
-    """Like `minute`, for a page that says once that its times are in UTC."""
+    """Return the time without its zone, for pages that state the time zone once."""
     return f"{at.day} {at:%b %Y, %H:%M}" if at else "no date"
 
 
@@ -105,13 +104,12 @@ def machine_time(moment: datetime | None) -> str:
 
 
 def counted(number: int, unit: str, units: str = "") -> str:
-    """`1 message`, `1,204 messages`."""
     return f"{number:,} {unit if number == 1 else units or unit + 's'}"
 
 
 def stage_figures(stage: StageProgress) -> str:
-    given_up = f", {stage.failed:,} failed" if stage.failed else ""
-    return f"{stage.done:,} of {counted(stage.total, stage.unit)}{given_up}"
+    failed = f", {stage.failed:,} failed" if stage.failed else ""
+    return f"{stage.done:,} of {counted(stage.total, stage.unit)}{failed}"
 
 
 def progress_state(progress: ArchiveProgress) -> str:
@@ -124,14 +122,14 @@ def progress_state(progress: ArchiveProgress) -> str:
 
 
 def outcome_chip(outcome: ShownOutcome | None) -> tuple[str, str]:
-    """Label and CSS class. A kind that is only a guess is not shown."""
+    """Return the label and the CSS class. An uncertain outcome has no label of its own."""
     if outcome is not None and outcome.is_closing_statement:
         return _CLOSED
-    return KINDS[outcome.kind] if outcome and outcome.kind else _NOTHING_SAID
+    return KINDS[outcome.kind] if outcome and outcome.kind else _NO_DECISION
 
 
 def outcome_words(outcome: ShownOutcome | None) -> str:
-    """The sentence after its chip, whose words it does not repeat."""
+    """Return the sentence of the outcome without the words of its label."""
     if outcome is None or (outcome.tier is not Tier.SAID and not outcome.is_closing_statement):
         return ""
     chip, _ = outcome_chip(outcome)
@@ -142,7 +140,7 @@ def outcome_words(outcome: ShownOutcome | None) -> str:
 
 
 def outcome_lead(outcome: ShownOutcome | None) -> str:
-    """The sentence as it stands before the words it rests on."""
+    """Return the sentence of the outcome, with a colon if a quote follows."""
     words = outcome_words(outcome)
     return f"{words.removesuffix('.')}:" if outcome and outcome.quote and words else words
 
@@ -154,7 +152,7 @@ def outcome_basis(outcome: StoredOutcome | None) -> str:
 
 
 def stance_shares(counts: Mapping[str, int]) -> list[tuple[str, int, float, float]]:
-    """The segments of the stance bar: stance, number of people, start and width in percent."""
+    """Return the segments of the stance bar: stance, number of people, start and width in percent."""
     total = sum(counts.get(stance, 0) for stance in STANCES)
     shares, at = [], 0.0
     for stance in STANCES:
@@ -167,12 +165,12 @@ def stance_shares(counts: Mapping[str, int]) -> list[tuple[str, int, float, floa
 
 
 def markdown_target(address: str) -> str:
-    """A link's target must not end early, nor hold what is markup to some renderers."""
+    """Return the link target with escaped characters that could end it or act as markup."""
     return re.sub(r"[()<>\\*_~]", lambda found: f"%{ord(found[0]):02X}", address)
 
 
 def spoken_in(call: ShownOpenCall, participants: Iterable[Address]) -> tuple[list[str], int]:
-    """Who has spoken on a call, by name where they have one, and how many more there are."""
+    """Return the names of people who spoke on a call, and the number of further people."""
     names = {participant.email.lower(): participant.name for participant in participants}
     known = [names.get(address.lower()) or masked(address) for address in call.spoken]
     return known[:MOST_SPEAKERS], max(0, len(known) - MOST_SPEAKERS)

@@ -1,4 +1,4 @@
-"""The fields of a form that a browser sent, within bounds."""
+"""Parsing of forms, with size limits."""
 
 from email.message import Message
 from email.parser import BytesHeaderParser
@@ -36,7 +36,7 @@ class FormPart(NamedTuple):
 
 
 def parameter(header: str, name: str) -> str | None:
-    """A parameter of a header such as Content-Type or Content-Disposition, in either of its two codings."""
+    """Return a parameter of a header such as Content-Disposition, in either encoding."""
     message = Message()
     message["Content-Disposition"] = " ".join(header.split())
     value = message.get_param(name, header="content-disposition")
@@ -59,7 +59,7 @@ def form_parts(content_type: str, body: bytes) -> list[FormPart]:
     while position >= 0 and body[start : start + 2] == b"\r\n" and len(parts) < MAX_PARTS:
         end = body.find(delimiter, start)
         if end < 0:
-            raise Problem(400, "The multipart body ends in the middle.")
+            raise Problem(400, "The multipart body is incomplete.")
         parts.append(_part(body, view, start + 2, end))
         start = end + len(delimiter)
     return parts

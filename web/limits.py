@@ -1,7 +1,7 @@
-"""How often a caller may ask, and how long they wait after wrong keys.
+"""Rate limits for callers, and lockouts after wrong keys.
 
-Counters live in the process: no call to a service. Of several instances each counts by itself, so the most
-that is answered grows with them. A restart forgets.
+Counters are kept in the process, so the limits grow with the number of instances and a restart clears the
+counters.
 """
 
 import ipaddress
@@ -26,7 +26,7 @@ TOO_MANY = 429
 
 
 class Limited(StrEnum):
-    """What is limited, under the names that RATE_LIMITS has."""
+    """The limited actions, with their names in RATE_LIMITS."""
 
     SEARCH = "search"
     ASK = "ask"
@@ -37,7 +37,7 @@ class Limited(StrEnum):
 
 
 def client_address(headers: Mapping[str, str]) -> str:
-    """Where the request comes from, as Azure's front end says it; a client cannot forge the last hop."""
+    """Return the client address from Azure's front end. A client cannot forge the last hop."""
     if not os.environ.get("WEBSITE_SITE_NAME"):
         return "local"
     hop = headers.get("x-forwarded-for", "").rpartition(",")[2].strip()
@@ -48,7 +48,7 @@ def client_address(headers: Mapping[str, str]) -> str:
         return "unknown"
     if isinstance(address, ipaddress.IPv4Address):
         return str(address)
-    return str(ipaddress.ip_network(f"{address}/64", strict=False))  # a subscriber has a whole /64
+    return str(ipaddress.ip_network(f"{address}/64", strict=False))  # one subscriber has a whole /64 network
 
 
 @dataclass
@@ -59,13 +59,13 @@ class _Bucket:
 
 @dataclass
 class RateLimits:
-    """A bucket of tokens for each caller and kind, full at first, refilled at the allowed rate."""
+    """Token buckets for each caller and action, full at first and refilled at the allowed rate."""
 
     now: Callable[[], float] = time.monotonic
     _buckets: OrderedDict[tuple[str, str], _Bucket] = field(default_factory=OrderedDict)
 
     def take(self, kind: Limited, caller: str, settings: Settings) -> None:
-        """Raise a 429 that says when to come again."""
+        """Take a token, or raise a 429 problem with the waiting time."""
         a_minute = settings.rate_limits.get(kind.value, 0)
         if not a_minute:
             return
@@ -84,7 +84,7 @@ class RateLimits:
 
 @dataclass
 class LockOut:
-    """Wrong keys in a row by client: after a few, each doubles the wait, in which no key is compared."""
+    """Wrong keys in a row by client. After a few, each wrong key doubles the wait, and no key is compared."""
 
     now: Callable[[], float] = time.monotonic
     _failed: OrderedDict[str, tuple[int, float]] = field(default_factory=OrderedDict)
@@ -118,7 +118,7 @@ RATES, LOCKS = RateLimits(), LockOut()
 
 
 def check_body(headers: Mapping[str, str], body: Callable[[], bytes], largest: int) -> None:
-    """413 by the announced length, before the body is touched; a body without one by its own."""
+    """Raise a 413 problem if the body is too large. An announced length is checked before it is read."""
     announced = headers.get("content-length", "")
     length = int(announced) if announced.isdecimal() else len(body())
     if length > largest:

@@ -1,4 +1,4 @@
-"""What a request asks for, checked before anything is looked up."""
+"""Checks of request parameters."""
 
 import re
 from typing import TypeVar
@@ -24,19 +24,19 @@ Body = TypeVar("Body", bound=BaseModel)
 
 
 def parse_query(req: func.HttpRequest, model: type[Model], *, form: bool = False) -> Model:
-    """The parameters. A form sends its empty fields, too: they say nothing."""
+    """Return the checked parameters. Empty fields of a form are ignored."""
     given = {
         name: value for name, value in req.params.items() if name != _KEY and (value.strip() or not form)
     }
     try:
         checked: Model = model.model_validate(given)
-        return checked  # noqa: TRY300 - the short way
+        return checked  # noqa: TRY300 - shorter
     except ValidationError as error:
         raise _invalid(error, model) from None
 
 
 def refuse_unknown(req: func.HttpRequest, model: type[QueryParameters]) -> None:
-    """For an endpoint that also takes its parameters from headers or a form, and checks them itself."""
+    """Refuse unknown parameters, for endpoints that also read headers or forms."""
     for name in req.params:
         if name != _KEY and name not in model.model_fields:
             raise bad_parameter(name[:100], _unknown(model))
@@ -59,7 +59,6 @@ def _invalid(error: ValidationError, model: type[QueryParameters]) -> Problem:
 
 
 def next_address(req: func.HttpRequest, path: str, cursor: str | None) -> str | None:
-    """The same request from this cursor on; None where the list ends."""
     if cursor is None:
         return None
     given = {name: value for name, value in req.params.items() if name not in _NOT_OF_NEXT_PAGE}
@@ -79,7 +78,7 @@ def id_of(req: func.HttpRequest, what: str, pattern: str = "", name: str = "id")
 
 
 def checked_id(value: str, pattern: str, what: str) -> str:
-    """An id that cannot exist is answered like one that does not: 404."""
+    """Return the id. A malformed id is answered with 404, like an unknown id."""
     if not re.fullmatch(pattern.removeprefix("^").removesuffix("$"), value):
         raise Problem(404, f"There is no {what}.")
     return value
@@ -97,13 +96,12 @@ def draft_named(req: func.HttpRequest) -> str:
 
 
 async def asked_thread(req: func.HttpRequest) -> tuple[Clients, Thread]:
-    """The thread in the path, or the one that it was merged into."""
     connected = await clients()
     return connected, await resolved_thread(connected, id_of(req, "thread"))
 
 
 def origin_of(req: func.HttpRequest, settings: Settings) -> str:
-    """PUBLIC_URL; without one, the address under which this client knows the site."""
+    """Return PUBLIC_URL, or the address that the client used."""
     if settings.PUBLIC_URL:
         return settings.PUBLIC_URL.rstrip("/")
     parts = urlsplit(req.url)

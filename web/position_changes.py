@@ -1,4 +1,4 @@
-"""Who changed their mind in a thread: the stance before and the one since, with sentences and dates."""
+"""Changes of positions in a thread, with sentences and dates."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from shared.summaries.markdown import escape_markdown
 from shared.views.parameters import page_of_mail
 from web.formatting import day, markdown_target
 
-# In words, and the CSS class of the chip
+# The words and the CSS class of the label.
 SAYS = {
     PositionStance.SUPPORT: ("supports it", "support"),
     PositionStance.OPPOSE: ("objects", "objection"),
@@ -27,7 +27,7 @@ class Step:
     citation: SentenceCitation
     at: datetime | None
     is_quoted: bool
-    """Its words stand nowhere else in the report: here they are quoted, and only linked else."""
+    """Whether to quote the words. Words that the report quotes elsewhere are only linked."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class PositionChange:
 
 
 def changes_in(summary: Summary) -> list[PositionChange]:
-    """Of those whose position is said, and was before."""
+    """Return the changes of people with an explicit earlier and current position."""
     if summary.reading is None:
         return []
     cited = {" ".join(citation.quote.split()) for citation in summary.citations}
@@ -58,7 +58,6 @@ def changes_in(summary: Summary) -> list[PositionChange]:
 
 
 def changes_in_markdown(summary: Summary, origin: str) -> str:
-    """A section of its own; empty where nobody changed."""
     lines = [_line(change, origin) for change in changes_in(summary)]
     return "\n".join(["## Changes of position", "", *lines, "", ""]) if lines else ""
 
@@ -67,11 +66,13 @@ def _line(change: PositionChange, origin: str) -> str:
     before, since = change.steps
     ending = f" on {day(before.at)}" if before.at else ""
     starting = f" since {day(since.at)}" if since.at else ""
-    words = f"{before.says}{ending}{_shown(before, origin)}; {since.says}{starting}{_shown(since, origin)}"
+    words = (
+        f"{before.says}{ending}{_quote(before, origin)}, and {since.says}{starting}{_quote(since, origin)}"
+    )
     return f"- **{escape_markdown(change.name)}** {words}"
 
 
-def _shown(step: Step, origin: str) -> str:
+def _quote(step: Step, origin: str) -> str:
     target = markdown_target(origin + page_of_mail(step.citation.message_id, step.citation.quote))
     quote = f": “{escape_markdown(rejoined(step.citation.quote))}”" if step.is_quoted else ""
     return f"{quote} ([the mail]({target}))"

@@ -1,4 +1,4 @@
-"""Errors of the HTTP API as problem details (RFC 9457), with the parameter or JSON pointer of every fault."""
+"""Errors as problem details (RFC 9457), with the parameter or JSON pointer of each fault."""
 
 import errno
 import json
@@ -47,8 +47,8 @@ _STATUS: dict[type[Exception], int] = {
 }
 
 
-class Problem(Exception):  # noqa: N818 - RFC 9457's own word
-    """Ends a request with this status and detail."""
+class Problem(Exception):  # noqa: N818 - the term of RFC 9457
+    """An error that ends a request with this status and detail."""
 
     def __init__(self, status: int, detail: str, **more: Any) -> None:
         super().__init__(detail)
@@ -87,7 +87,6 @@ def answer(status: int, body: Any, **headers: str) -> func.HttpResponse:
 
 
 def invalid(error: ValidationError) -> Problem:
-    """Every fault with its JSON pointer into the body."""
     faults = [_fault(fault) for fault in error.errors(include_input=False, include_url=False)[:20]]
     detail = "; ".join(f"{fault['pointer'] or '/'}: {fault['detail']}" for fault in faults[:3])
     return Problem(422, detail, errors=faults)
@@ -96,7 +95,7 @@ def invalid(error: ValidationError) -> Problem:
 def _fault(problem: Any) -> dict[str, str]:
     message = problem["msg"].removeprefix("Value error, ")
     path = [str(part) for part in problem["loc"]]
-    if not path and ": " in message:  # a rule over several fields names the one at fault itself
+    if not path and ": " in message:  # a rule over several fields names the faulty field
         named, _, rest = message.partition(": ")
         if named.isidentifier():
             path, message = [named], rest
@@ -105,7 +104,7 @@ def _fault(problem: Any) -> dict[str, str]:
 
 
 def as_problem(error: Exception) -> Problem:
-    """What the client is told of an error. An unforeseen one is logged, and its text is not shown."""
+    """Return the problem for the client. Unexpected errors are logged, and their text is not shown."""
     match error:
         case Problem():
             return error
@@ -118,10 +117,10 @@ def as_problem(error: Exception) -> Problem:
         case SettingsError():
             return Problem(503, "The app is not configured.", problems=str(error).splitlines())
     log.error("a request failed", exc_info=error)
-    return _unforeseen(error)
+    return _unexpected(error)
 
 
-def _unforeseen(error: Exception) -> Problem:
+def _unexpected(error: Exception) -> Problem:
     failure = error.failure if isinstance(error, GaveUpError) else classify(error)
     if failure.kind is ErrorKind.PERMANENT:
         return Problem(500, "Internal error. See the log.")

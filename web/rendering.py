@@ -1,8 +1,7 @@
-"""Pages: one Jinja environment that escapes everything, and the headers that every page carries.
+"""Rendering of pages with one Jinja environment that escapes all values.
 
-Nothing inline runs or styles: scripts and styles come from /static, under names that carry a hash of their
-content, and the content security policy allows only those. Markup in a mail that got past the escaping could
-still not run.
+Scripts and styles come only from /static. The content security policy blocks inline ones, so that markup in
+mail could not run.
 """
 
 import functools
@@ -34,7 +33,7 @@ CONTENT_POLICY = "Content-Security-Policy"
 
 
 def content_policy(connect: str = "") -> str:
-    """What a page may load and send to: this site, and where it is named, one origin more for its script."""
+    """Return the policy: only this site, and one more origin for requests if given."""
     senders = f"'self' {connect}".strip()
     return (
         f"default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src {senders};"
@@ -49,11 +48,11 @@ SECURITY_HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-FOR_EVER = "public, max-age=31536000, immutable"
+ONE_YEAR = "public, max-age=31536000, immutable"
 
 
 class Assets:
-    """The files under /static, read once. Names carry a hash of the content: clients cache them for ever."""
+    """The files under /static, read once. Names contain a hash of the content, so clients may keep them."""
 
     def __init__(self, folder: Path) -> None:
         self._served: dict[str, tuple[bytes, str]] = {}
@@ -76,14 +75,14 @@ ASSETS = Assets(HERE / "static")
 
 FILTERS: dict[str, Callable[..., Any]] = {
     **{
-        shown.__name__: shown
-        for shown in (
+        function.__name__: function
+        for function in (
             fm.plain, fm.unquoted, fm.sentence, fm.writer, fm.filename, fm.day, fm.minute, fm.moment,
             fm.machine_time, fm.counted, fm.stage_figures, fm.progress_state,
         )
     },
     "seen": fm.printable_lines,
-    "message_id": lambda id_: escape(id_).replace("@", Markup("&#64;")),  # it is masked as no address
+    "message_id": lambda id_: escape(id_).replace("@", Markup("&#64;")),  # not masked like an address
     "rejoined": rejoined,
     "lang": fm.foreign_language,
     "subject": fm.bare_subject,
@@ -94,22 +93,22 @@ FILTERS: dict[str, Callable[..., Any]] = {
 
 @functools.lru_cache(maxsize=1)
 def environment() -> Environment:
-    made = Environment(
+    jinja = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(FILTERS)
-    made.globals["mail_address"] = page_of_mail
+    jinja.filters.update(FILTERS)
+    jinja.globals["mail_address"] = page_of_mail
     known = (
         fm.stance_shares, fm.outcome_chip, fm.outcome_words, fm.outcome_lead, fm.outcome_basis, fm.spoken_in,
     )  # fmt: skip
-    made.globals.update({function.__name__: function for function in known})
+    jinja.globals.update({function.__name__: function for function in known})
     looks = {look: words for words, look in SAYS.values() if look}
-    made.globals.update(asset=ASSETS.address, stance_words=looks)
-    return made
+    jinja.globals.update(asset=ASSETS.address, stance_words=looks)
+    return jinja
 
 
 def render(template: str, /, **values: Any) -> str:
@@ -125,7 +124,7 @@ def show(
     headers: Mapping[str, str] | None = None,
     **values: Any,
 ) -> func.HttpResponse:
-    """The rendered page, or 304 if the client has it. `path` marks the current entry of the navigation."""
+    """Return the rendered page, or 304 if the client has it. `path` marks the current navigation entry."""
     path = "/" + req.url.partition("://")[2].partition("/")[2].partition("?")[0]
     body = render(template, path=path, query=values.pop("query", ""), visits=_visits(req), **values)
     all_headers = {**SECURITY_HEADERS, **(headers or {})}
@@ -133,7 +132,6 @@ def show(
 
 
 def _visits(req: func.HttpRequest) -> dict[str, str]:
-    """The operators' pages that this visitor may open; none where the settings are at fault."""
     try:
         known = settings()
     except SettingsError:
@@ -145,12 +143,12 @@ def _visits(req: func.HttpRequest) -> dict[str, str]:
 
 
 def page(name: str, path: str, *methods: str, **routed: Any) -> Callable[[Handler], Any]:
-    """A function of the site. Whatever its handler raises becomes a page that says what is wrong."""
-    return route(name, path, *methods, answered=_answered, **routed)
+    """Register a function of the site. Errors of its handler become an error page."""
+    return route(name, path, *methods, answered=_error_page, **routed)
 
 
-def _answered(req: func.HttpRequest, problem: Problem) -> func.HttpResponse:
-    """Who is not signed in is sent to where they can, and back."""
+def _error_page(req: func.HttpRequest, problem: Problem) -> func.HttpResponse:
+    """Show the problem. A visitor who is not signed in is redirected to the sign-in page."""
     if problem.status == UNAUTHORIZED and req.method == "GET":
         path = "/" + req.url.partition("://")[2].partition("/")[2]
         address = sign_in_address(req, settings(), path)
@@ -179,5 +177,5 @@ def static(req: func.HttpRequest) -> func.HttpResponse:
             req, Problem(404, "The file does not exist. The page that links to it may be outdated.")
         )
     content, content_type = found
-    headers = {**SECURITY_HEADERS, "Cache-Control": FOR_EVER}
+    headers = {**SECURITY_HEADERS, "Cache-Control": ONE_YEAR}
     return func.HttpResponse(content, status_code=200, mimetype=content_type, headers=headers)

@@ -1,6 +1,6 @@
-"""The functions of the API and the pages: who may call each, how often, and with how large a body.
+"""Registration of HTTP functions with their roles, rate limits and body sizes.
 
-Every request passes here before its handler. A route is for readers unless it says otherwise.
+Every request is checked here before its handler runs. By default a route is for readers.
 """
 
 import functools
@@ -12,7 +12,7 @@ import azure.functions as func
 
 from shared.azure.calls import as_request
 from shared.settings.app import Settings, SettingsError, settings
-from web.access import OPEN, READERS, ROLE, admitted, caller_of, client_of, is_secure
+from web.access import OPEN, READERS, ROLE, caller_of, check_admitted, client_of, is_secure
 from web.caching import REVALIDATE
 from web.connected import ANYBODY, current_caller, set_caller
 from web.limits import RATES, Limited, check_body
@@ -22,7 +22,7 @@ Handler = Callable[[func.HttpRequest], Awaitable[func.HttpResponse]]
 Answered = Callable[[func.HttpRequest, Problem], func.HttpResponse]
 blueprint = func.Blueprint()
 LARGEST_BODY = 64 * 1024
-WHOLE_FILES = 100 * 1024 * 1024  # as the host: what is larger comes in parts
+WHOLE_FILES = 100 * 1024 * 1024  # the limit of the host: larger files are sent in parts
 IS_PUBLIC = os.environ.get("AUTH_MODE", "public") != "entra"
 
 
@@ -40,9 +40,9 @@ def route(
     largest: int = LARGEST_BODY,
     answered: Answered = as_json,
 ) -> Callable[[Handler], Any]:
-    """Without methods: GET and HEAD. `by_key`: a public site's host asks for a function key.
+    """Register a handler for the methods (default: GET and HEAD). Errors become problem responses.
 
-    Whatever the handler raises is answered as a problem.
+    With `by_key`, the host of a public site requires a function key.
     """
 
     def register(handler: Handler) -> Any:
@@ -56,7 +56,7 @@ def route(
                     if known is not None:
                         await _admit(req, known)
                     response = await handler(req)
-                except Exception as error:  # noqa: BLE001 - as_problem logs what it does not know
+                except Exception as error:  # noqa: BLE001 - as_problem logs unexpected errors
                     response = answered(req, as_problem(error))
             return _with_headers(req, response)
 
@@ -64,7 +64,7 @@ def route(
             caller = await caller_of(req, known, by_key=by_key)
             set_caller(caller)
             if roles is not OPEN:
-                admitted(caller, known, roles)
+                check_admitted(caller, known, roles)
             if limited is not None and ROLE not in caller.roles:
                 RATES.take(limited, client_of(req, caller), known)
 
@@ -76,7 +76,7 @@ def route(
 def unguarded(
     name: str, path: str, *methods: str, by_key: bool = False, largest: int = 0
 ) -> Callable[[Any], Any]:
-    """A function for anybody, which reads nothing: without settings, roles and limits."""
+    """Register a public function without settings, roles and limits."""
     level = func.AuthLevel.FUNCTION if by_key and IS_PUBLIC else func.AuthLevel.ANONYMOUS
     # The development host refuses a longer body before it reads it.
     bound = {"maxBodyBytes": largest}
@@ -91,7 +91,6 @@ def unguarded(
 
 
 def _settings(roles: frozenset[str]) -> Settings | None:
-    """None where they are at fault, and the route is open."""
     try:
         return settings()
     except SettingsError:
@@ -101,7 +100,7 @@ def _settings(roles: frozenset[str]) -> Settings | None:
 
 
 def _with_headers(req: func.HttpRequest, response: func.HttpResponse) -> func.HttpResponse:
-    """What every answer has: who may keep it, whether search engines may list it, and TLS for later."""
+    """Add headers for caching, search engines and TLS to the response."""
     headers, caller = response.headers, current_caller()
     if caller != ANYBODY and headers.get("Cache-Control", REVALIDATE) == REVALIDATE:
         headers["Cache-Control"] = f"private, {REVALIDATE}"

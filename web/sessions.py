@@ -1,4 +1,4 @@
-"""What the server keeps about access: sessions that were left, and the secret addresses of feeds."""
+"""Stored access records: ended sessions, and secret addresses of feeds."""
 
 import hashlib
 import hmac
@@ -15,7 +15,6 @@ SESSION_SECONDS = 8 * 3600
 
 
 async def end_session(connected: Clients, cookie: str) -> None:
-    """The cookie is worth nothing from now on, on every instance."""
     now = connected.runtime.now()
     record = AccessRecord(
         id=_id("session", cookie), kind=AccessKind.ENDED, created_at=now, ttl=SESSION_SECONDS
@@ -33,7 +32,7 @@ async def feed_of(connected: Clients, name: str) -> AccessRecord | None:
 
 
 async def make_feed_key(connected: Clients, caller: Caller) -> str:
-    """The secret of this account's feeds. An earlier one is worth nothing from now on."""
+    """Create a secret for the feeds of the account. It replaces an earlier secret."""
     secret, now = secrets.token_urlsafe(24), connected.runtime.now()
     record = AccessRecord(
         id=_id("feed", caller.name),
@@ -55,7 +54,7 @@ async def revoke_feed_key(connected: Clients, name: str) -> None:
 
 
 async def caller_of_feed(connected: Clients, key: str) -> Caller | None:
-    """Whose feeds these are, with the groups of the day on which the address was made."""
+    """Return the owner of the feeds, with the groups at the time of creation."""
     id_, _, secret = key.partition(".")
     if not id_.isalnum() or not id_.isascii():
         return None
@@ -65,7 +64,7 @@ async def caller_of_feed(connected: Clients, key: str) -> Caller | None:
     if record.expires_at is None or record.expires_at <= connected.runtime.now():
         return None
     account = Caller.of_account(connected.settings, record.name, record.roles, record.groups)
-    return replace(account, sees_addresses=connected.settings.SHOW_ADDRESSES)  # others may hold the address
+    return replace(account, sees_addresses=connected.settings.SHOW_ADDRESSES)  # others may know the address
 
 
 def _id(kind: str, text: str) -> str:

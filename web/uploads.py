@@ -1,4 +1,4 @@
-"""An archive that is sent in a request: by a program to the API, or by an operator's form."""
+"""Uploads of archives by the API or by an operator's form."""
 
 import re
 
@@ -25,7 +25,6 @@ LONGEST_FILENAME = 500
 
 
 def upload_of(req: func.HttpRequest) -> Upload:
-    """The file in the body, or the one of a form; its names from the address, headers or fields."""
     content: bytes | memoryview = req.get_body()
     named = parameter(req.headers.get("content-disposition", ""), "filename")
     fields: dict[str, str] = {}
@@ -62,8 +61,8 @@ def _check_named(source: str, filename: str) -> None:
         raise Problem(422, detail, errors=faults)
 
 
-async def taken_in(upload: Upload, connected: Clients) -> Stored:
-    """Store and announce it. What is no archive of mail, or too large, is the sender's fault."""
+async def store_upload(upload: Upload, connected: Clients) -> Stored:
+    """Store and announce the archive. An invalid or too large file is a problem of the request."""
     try:
         return await take_upload(upload, connected)
     except (ArchiveTooLargeError, ArchiveBombError) as error:

@@ -1,4 +1,4 @@
-"""Audit records: each operation of an operator leaves one, whatever comes of it."""
+"""Audit records: each operation of an operator leaves one, whether it succeeds or fails."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
@@ -28,7 +28,7 @@ class UnknownOperationError(PermanentError):
 
 @dataclass(frozen=True)
 class Operator:
-    """Who requests an operation, and from where."""
+    """The person or process that requests an operation, and the channel of the request."""
 
     name: str
     via: str = "command line"
@@ -79,7 +79,7 @@ async def _save_failed(
 
 
 async def send_operation(clients: Clients, operation: str, message_id: str) -> None:
-    """Have it run in the background. Its record is stored: a function that breaks off is delivered again."""
+    """Send the operation to the background queue. Its audit record must be stored before."""
     await clients.bus.send_request(OPERATIONS.name, {"operation_id": operation}, message_id)
 
 
@@ -87,7 +87,7 @@ async def send_operation(clients: Clients, operation: str, message_id: str) -> N
 async def audited(
     clients: Clients, action: str, actor: Operator, selection: Mapping[str, Any]
 ) -> AsyncIterator[dict[str, int]]:
-    """Records an operation that runs in one go, with what it counts in the yielded dict."""
+    """Record an operation that runs at once, with the counts that it puts into the yielded dict."""
     counts: dict[str, int] = {}
     store, runtime = clients.store, clients.runtime
     audit = await save_audit(store, new_audit(action, actor, selection, runtime), runtime.now())
@@ -109,7 +109,7 @@ class Job(ABC):
 
     @abstractmethod
     async def work(self) -> tuple[AuditStatus, str | None]:
-        """Do it, or what is left of it; how it ended, and what an operator has to know, in words."""
+        """Do the remaining work, and return the final status with a message for the operator."""
 
     @abstractmethod
     def counts(self) -> dict[str, int]: ...
@@ -128,7 +128,7 @@ class Job(ABC):
             store, self.audit, now, status=status, counts=counts, outcome=outcome, finished_at=now
         )
 
-    async def save_now_and_then(self, **running: int) -> None:
+    async def save_periodically(self, **running: int) -> None:
         runtime = self.clients.runtime
         if runtime.monotonic() - self._saved >= SAVED_EVERY_SECONDS:
             self._saved = runtime.monotonic()

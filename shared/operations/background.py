@@ -1,4 +1,4 @@
-"""Operations that run in the background: their record is stored, and their id goes to a queue."""
+"""Operations that run in the background: the record is stored, and its id is sent to a queue."""
 
 import json
 from typing import Self
@@ -25,7 +25,7 @@ RATE, LARGEST_RATE = 20.0, 500.0
 
 
 class ThreadSelection(BaseModel):
-    """Which threads: one, those of a source, or all; and how many a second at most."""
+    """The chosen threads (one, all of a source, or all) and the largest number per second."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -42,13 +42,12 @@ class ThreadSelection(BaseModel):
 
 
 class NotResummarizingError(PermanentError):
-    """The operation is another one."""
+    """The operation is not a resummarization."""
 
 
 async def request_resummarizing(
     clients: Clients, selection: ThreadSelection, actor: Operator, *, in_background: bool
 ) -> Audit:
-    """Store the request. `run_resummarizing` does it: here, or by the function of the queue."""
     asked = selection.model_dump(exclude_none=True, exclude_defaults=True)
     audit = await request_operation(clients, RESUMMARIZE, asked, actor, rate=selection.rate)
     if in_background:
@@ -68,7 +67,7 @@ async def threads_left(clients: Clients, selection: ThreadSelection, edition: st
 async def run_resummarizing(
     clients: Clients, operation: str, *, watch: OperationObserver | None = None
 ) -> Audit:
-    """Do it, or what is left of it. One that has succeeded is left as it is."""
+    """Run the operation or its remaining part. An operation that has succeeded is not run again."""
     audit, watch = await find_audit(clients.store, operation), watch or OperationObserver()
     if audit.action != RESUMMARIZE:
         raise NotResummarizingError(f"{audit.id} is a {audit.action}, not a {RESUMMARIZE}")
@@ -92,15 +91,15 @@ class _Resummarizing(Job):
         self.watch.planned(len(left))
         done = 0
         while done < len(left) and not self.watch.stopped():
-            some = left[done : done + await self._pace.take(len(left) - done)]
-            await gather_limited(self._request(thread_id) for thread_id in some)
-            done += len(some)
+            batch = left[done : done + await self._pace.take(len(left) - done)]
+            await gather_limited(self._request(thread_id) for thread_id in batch)
+            done += len(batch)
             self._counts["left"] = len(left) - done
             self.watch.progress(done)
-            await self.save_now_and_then()
+            await self.save_periodically()
         self._counts["left"] = len(left) - done
         if done < len(left):
-            return AuditStatus.INTERRUPTED, f"{len(left) - done} are left: this was stopped"
+            return AuditStatus.INTERRUPTED, f"{len(left) - done} remain because the operation was stopped"
         return AuditStatus.SUCCEEDED, None
 
     async def _request(self, thread_id: str) -> None:
@@ -110,13 +109,13 @@ class _Resummarizing(Job):
         except DocumentNotFoundError:
             self._counts["gone"] += 1
             return
-        # Asked for again where a run broke off: the broker, or the summary's id, absorbs a repeat.
+        # A resumed run requests a summary again. The broker or the id of the summary absorbs the repeat.
         requested = await request_summary(self.clients, thread_id, session)
         self._counts["requested"] += is_new and requested
         self._counts["waiting"] += not requested
 
 
-RUN_SECONDS = 1200.0  # then the rest is left to another delivery
+RUN_SECONDS = 1200.0  # then the operation is sent again and continues in another run
 
 
 async def run_requested(body: bytes, clients: Clients) -> Audit:

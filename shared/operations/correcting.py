@@ -1,4 +1,4 @@
-"""People correct a position, the outcome, the genre, or hide a claim. A repeat does what is missing."""
+"""Corrections of positions, outcomes and genres, and hidden claims. Each function can be repeated."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Annotated, Any, Literal, Self
@@ -35,9 +35,9 @@ from shared.thread_store.moving import ThreadMovedError, resolve_thread
 
 MAX_ENTRIES = 50
 MAX_CORRECTIONS = 500
-MAX_REPORTS = 20  # of errors in one thread that wait for a corrector
+MAX_REPORTS = 20  # open reports of errors in one thread
 MOST_LISTED = 200
-MAX_MERGES = 8  # of a thread while it is corrected
+MAX_MERGES = 8  # merges of a thread during one correction
 NO_POSITION = "none"
 OWN_FIELD: dict[str, str] = {
     CorrectionKind.POSITION: "stance",
@@ -63,7 +63,7 @@ Reason = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_one
 
 
 class CorrectionAsked(BaseModel):
-    """What holds instead, and why. A quote is verbatim from the own words of the message that is named."""
+    """The corrected value and its reason. The quote must be the sender's own text in the named message."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -101,7 +101,7 @@ class CorrectionAsked(BaseModel):
 async def correct(
     clients: Clients, thread_id: str, asked: CorrectionAsked, actor: Operator, *, etag: str | None = None
 ) -> Correction:
-    """Store the correction, and have the thread made anew. `etag`: of the one that it replaces."""
+    """Store the correction and request a new summary. `etag` is of the correction that it replaces."""
     session = Session()
     thread, messages = await _thread_and_messages(clients, thread_id, session)
     entry = _entry(CorrectionAct.MADE, asked.reason, actor, clients, asked.value)
@@ -111,36 +111,36 @@ async def correct(
         known = await find_corrections(clients, [message.message_id for message in messages], session)
         if len(known) >= MAX_CORRECTIONS and all(other.id != made.id for other in known):
             raise InvalidEditError(f"A thread has at most {MAX_CORRECTIONS} corrections.")
-        stored = await _stored(clients, made, etag, session)
-        await _made_anew(clients, thread.id, session)
+        stored = await _store(clients, made, etag, session)
+        await _request_new_summary(clients, thread.id, session)
         counts["corrected"] = 1
     return stored
 
 
 async def revoke(clients: Clients, id_: str, reason: str, actor: Operator, *, etag: str | None) -> Correction:
-    """Take it back; the record of it stays. `etag`: of the correction as whoever revokes it has seen it."""
+    """Revoke the correction and keep its record. `etag` is of the version that the caller has seen."""
     session = Session()
     correction = await find_correction(clients, id_, session)
     async with audited(clients, "correction.revoke", actor, {"correction": id_, "reason": reason}) as counts:
         if not correction.revoked:
             _check_etag(correction, etag)
             entry = _entry(CorrectionAct.REVOKED, reason, actor, clients, CorrectedValue())
-            correction = await _replaced(clients, correction, entry, {"revoked": True}, session)
+            correction = await _replace(clients, correction, entry, {"revoked": True}, session)
         if correction.kind is CorrectionKind.REPORTED:
-            return correction  # nothing rested on it
+            return correction  # no summary depends on a report
         rows = clients.store.query(THREADS_OF_MESSAGES, session, ids=[correction.message_key])
         for thread_id in sorted({row["thread_id"] async for row in rows}):
-            await _made_anew(clients, await resolve_thread(clients, thread_id, session), session)
+            await _request_new_summary(clients, await resolve_thread(clients, thread_id, session), session)
         counts["revoked"] = 1
     return correction
 
 
 async def report_error(clients: Clients, thread_id: str, reason: str, actor: Operator) -> None:
-    """Keep what a reader says is wrong, for who may correct it. The same report again is the same."""
+    """Store an error that a reader reports. The same report has the same id, so a repeat changes nothing."""
     session = Session()
     thread, messages = await _thread_and_messages(clients, thread_id, session)
     known = await find_corrections(clients, [message.message_id for message in messages], session)
-    waiting = [one for one in known if one.kind is CorrectionKind.REPORTED and not one.revoked]
+    waiting = [report for report in known if report.kind is CorrectionKind.REPORTED and not report.revoked]
     if len(waiting) >= MAX_REPORTS:
         raise InvalidEditError("This thread has many reports already. They wait for a corrector.")
     message = _message(thread, messages, None)
@@ -157,13 +157,13 @@ async def report_error(clients: Clients, thread_id: str, reason: str, actor: Ope
 
 
 async def reported_errors(clients: Clients) -> list[tuple[str, Correction]]:
-    """What readers report and nobody has dealt with, by thread; the oldest first."""
+    """Return the open error reports with their thread, oldest first."""
     found = await clients.store.query_documents(Correction, REPORTED_ERRORS, Session())
-    oldest = sorted(found, key=lambda one: one.last.at)[:MOST_LISTED]
-    keys = [one.message_key for one in oldest]
+    oldest = sorted(found, key=lambda report: report.last.at)[:MOST_LISTED]
+    keys = [report.message_key for report in oldest]
     rows = await clients.store.query_by_ids(THREADS_OF_MESSAGES, keys, Session())
     threads = {row["id"]: str(row["thread_id"]) for row in rows}
-    return [(threads[one.message_key], one) for one in oldest if one.message_key in threads]
+    return [(threads[report.message_key], report) for report in oldest if report.message_key in threads]
 
 
 async def find_correction(clients: Clients, id_: str, session: Session) -> Correction:
@@ -195,7 +195,7 @@ def _correction(
 ) -> Correction:
     message = _message(thread, messages, asked.message_id)
     place = _place(asked.quote, message)
-    # A person takes one position, the whole has one outcome and one genre; sentences are hidden one by one.
+    # One position a person, one outcome and one genre a thread, and one correction for each hidden sentence.
     person = message.from_.email.lower() if asked.kind is CorrectionKind.POSITION else ""
     hidden = place.digest if place and asked.kind is CorrectionKind.HIDDEN else ""
     return Correction(
@@ -216,7 +216,7 @@ def _message(thread: Thread, messages: Sequence[Message], message_id: str | None
         if message.message_id == wanted:
             return message
     if message_id is None:
-        return messages[0]  # the root never came: the first message stands for the thread
+        return messages[0]  # the root was never received: use the first message
     raise InvalidEditError("message_id: no such message in this thread.")
 
 
@@ -236,47 +236,47 @@ def _entry(
     return CorrectionEntry(act=act, by=actor.name[:200], via=actor.via, at=at, reason=reason, value=value)
 
 
-async def _stored(clients: Clients, made: Correction, etag: str | None, session: Session) -> Correction:
-    """Created, or in the place of the one that was there; the same one again is left as it is."""
+async def _store(clients: Clients, made: Correction, etag: str | None, session: Session) -> Correction:
+    """Create the correction or replace the existing one. An equal correction is returned unchanged."""
     before = await clients.store.find(Correction, made.id, session, partition=made.message_key)
     if before is None:
         if await clients.store.create(made, session):
             return await clients.store.read(Correction, made.id, session, partition=made.message_key)
-        raise EditConflictError(_MEANWHILE)
+        raise EditConflictError(_CHANGED)
     if not before.revoked:
         if (before.value, before.place) == (made.value, made.place):
             return before
         _check_etag(before, etag)
     changes = {"value": made.value, "place": made.place, "revoked": False}
-    return await _replaced(clients, before, made.last, changes, session)
+    return await _replace(clients, before, made.last, changes, session)
 
 
-_MEANWHILE = "This was corrected in the meantime. Read it again, and send its ETag as If-Match to replace it."
+_CHANGED = "This was corrected in the meantime. Read it again, and send its ETag as If-Match to replace it."
 
 
 def _check_etag(before: Correction, etag: str | None) -> None:
     if etag is None or etag.strip('"') != (before.etag or "").strip('"'):
-        raise EditConflictError(_MEANWHILE)
+        raise EditConflictError(_CHANGED)
 
 
-async def _replaced(
+async def _replace(
     clients: Clients, before: Correction, entry: CorrectionEntry, changes: dict[str, Any], session: Session
 ) -> Correction:
     entries = [*before.entries, entry][-MAX_ENTRIES:]
     changed = before.model_copy(update={**changes, "entries": entries})
     stored = await clients.store.replace(changed, session)
     if isinstance(stored, Conflict):
-        raise EditConflictError(_MEANWHILE)
+        raise EditConflictError(_CHANGED)
     return stored
 
 
-async def _made_anew(clients: Clients, thread_id: str, session: Session) -> None:
+async def _request_new_summary(clients: Clients, thread_id: str, session: Session) -> None:
     for _ in range(MAX_MERGES):
         if await count_correction(clients.store, thread_id, session):
             await request_summary(clients, thread_id, session)
             return
         thread_id = await resolve_thread(clients, thread_id, session)
-    raise ThreadMovedError(f"thread {thread_id} was merged at every attempt to have it made anew")
+    raise ThreadMovedError(f"thread {thread_id} was merged during each request of its summary")
 
 
 _WHOLE = frozenset({CorrectionKind.OUTCOME, CorrectionKind.GENRE})
@@ -303,7 +303,7 @@ async def correction_labels(clients: Clients) -> AsyncIterator[dict[str, Any]]:
 def _label(
     thread_id: str, messages: Sequence[Message], reading: StoredReading, corrections: Sequence[Correction]
 ) -> dict[str, Any]:
-    """Message-IDs without brackets, as the format has them."""
+    """Return one labeled thread. Its Message-IDs have no brackets, as the format requires."""
     kinds = {correction.kind for correction in corrections}
     senders = {message.id: message.from_.email.lower() for message in messages}
     proposition = reading.proposition
@@ -319,34 +319,43 @@ def _label(
         "has_consensus": reading.has_consensus,
         "consensus_type": reading.consensus_type,
         "positions": [
-            {"person": one.person, "stance": one.stance, "explicit": True, **_quoted(one.citation)}
-            for one in reading.positions
-            if one.tier is Tier.SAID
+            {
+                "person": position.person,
+                "stance": position.stance,
+                "explicit": True,
+                **_quoted(position.citation),
+            }
+            for position in reading.positions
+            if position.tier is Tier.SAID
         ],
         "objections": [
-            {"person": one.person, "status": _STATUS.get(one.fate, "resolved"), **_quoted(one.citation)}
-            for one in reading.objections
+            {
+                "person": objection.person,
+                "status": _STATUS.get(objection.fate, "resolved"),
+                **_quoted(objection.citation),
+            }
+            for objection in reading.objections
         ],
-        "decisions": _quotes(one.citation for one in reading.decisions),
+        "decisions": _quotes(decision.citation for decision in reading.decisions),
         "open_issues": _quotes(reading.open_issues),
         "key_points": _quotes(reading.key_points),
         "summary": reading.headline.came_out,
         "confidence": "high" if kinds >= _WHOLE else "low",
         "labelled": sorted(
             {
-                f"positions/{senders[one.message_key]}"
-                if one.kind is CorrectionKind.POSITION
-                else one.kind.value
-                for one in corrections
+                f"positions/{senders[correction.message_key]}"
+                if correction.kind is CorrectionKind.POSITION
+                else correction.kind.value
+                for correction in corrections
             }
         ),
         "labelled_by": sorted({correction.last.by for correction in corrections}),
     }
 
 
-def _quoted(one: SentenceCitation) -> dict[str, str]:
-    return {"message_id": one.message_id.strip("<>"), "quote": one.quote}
+def _quoted(citation: SentenceCitation) -> dict[str, str]:
+    return {"message_id": citation.message_id.strip("<>"), "quote": citation.quote}
 
 
 def _quotes(found: Iterable[SentenceCitation]) -> list[dict[str, str]]:
-    return [_quoted(one) for one in found]
+    return [_quoted(citation) for citation in found]

@@ -1,4 +1,4 @@
-"""An operator decides which addresses with one name are one person's, and which are namesakes."""
+"""An operator decides which addresses with the same name belong to one person."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -22,7 +22,7 @@ Groups = list[list[str]]
 
 
 class UndecidableError(PermanentError):
-    """What was decided cannot be stored. The text says why."""
+    """A decision cannot be stored."""
 
 
 class PeopleDecision(BaseModel):
@@ -34,17 +34,21 @@ class PeopleDecision(BaseModel):
 
 
 async def proposals(clients: Clients, source: str) -> list[SharedName]:
-    """The names that several addresses of the list go by, and nobody has decided on."""
+    """Return the names that several addresses of the list use and that have no decision yet."""
     session = Session()
     stored = await _source(clients, source, session)
     rows = clients.store.query(PARTICIPANTS_OF_SOURCE, session, source=source)
-    signed = [(str(one["name"]), str(one["email"])) async for row in rows for one in row["participants"]]
+    signed = [
+        (str(participant["name"]), str(participant["email"]))
+        async for row in rows
+        for participant in row["participants"]
+    ]
     return shared_names(signed, stored.profile)
 
 
 async def decide(clients: Clients, source: str, decision: PeopleDecision, actor: Operator) -> Source:
-    """Store it, in place of what was decided of these addresses before."""
-    session, addresses = Session(), sorted({fold_address(one) for one in decision.addresses})
+    """Store the decision. It replaces earlier decisions about these addresses."""
+    session, addresses = Session(), sorted({fold_address(address) for address in decision.addresses})
     verdict = "accept" if decision.is_one_person else "refuse"
     selection = {"source": source, "addresses": addresses, "reason": decision.reason}
     async with audited(clients, f"people.{verdict}", actor, selection) as counts:
@@ -59,14 +63,15 @@ async def decide(clients: Clients, source: str, decision: PeopleDecision, actor:
 
 
 def decided(settings: dict[str, Any], addresses: Sequence[str], *, is_one_person: bool) -> dict[str, Any]:
-    """The settings with the group in one list; it leaves every other group."""
+    """Return the settings with the addresses as one group. Other groups stay."""
     wanted = ONE_PERSON if is_one_person else SEVERAL_PEOPLE
     changed: dict[str, Groups] = {}
     for name in (ONE_PERSON, SEVERAL_PEOPLE):
         kept = [
-            [one for one in group if fold_address(one) not in addresses] for group in settings.get(name, [])
+            [address for address in group if fold_address(address) not in addresses]
+            for group in settings.get(name, [])
         ]
-        changed[name] = [group for group in kept if len(group) > 1]  # one address says nothing any more
+        changed[name] = [group for group in kept if len(group) > 1]  # a group of one address has no meaning
     changed[wanted] = [*changed[wanted], list(addresses)]
     if len(changed[wanted]) > MAX_GROUPS:
         raise UndecidableError(f"A source has at most {MAX_GROUPS} groups of addresses.")

@@ -1,4 +1,4 @@
-"""Documents that are due for another attempt: when that is (Policy), and the queries that find them."""
+"""Documents that are due for another attempt: the retry policy, and the queries that find them."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -32,8 +32,8 @@ class Collection:
     name: str
     model: type[RetryableDocument]
     stage: str
-    fields: tuple[str, ...]  # what its event is rebuilt from
-    alive: str  # a condition: false for documents that have a pending status and yet nothing to be done
+    fields: tuple[str, ...]  # the fields that its event is rebuilt from
+    alive: str  # a condition, false for pending documents that need no work
 
 
 COLLECTIONS = tuple(
@@ -47,7 +47,7 @@ ARCHIVES, MESSAGES, CHUNKS, THREADS = COLLECTIONS
 
 class RetryReason(StrEnum):
     FAILED = "failed"  # its last attempt is known to have failed
-    SILENT = "silent"  # nothing was heard of its last attempt
+    SILENT = "silent"  # its last attempt has no known outcome
     NEVER = "never"  # it was never attempted
 
 
@@ -61,7 +61,7 @@ class DueDocument:
     last_attempt: str | None
     last_error: str | None
     requeued_at: str | None
-    stored: dict[str, Any] = field(default_factory=dict)  # what the query shows of it
+    stored: dict[str, Any] = field(default_factory=dict)  # the fields that the query returned
 
     @classmethod
     def of(
@@ -93,7 +93,6 @@ class DueDocument:
 
     @property
     def since(self) -> datetime:
-        """The time of its last attempt, or of its creation."""
         return datetime.fromisoformat(self.last_attempt or self.stored["created_at"])
 
     def shown(self) -> dict[str, Any]:
@@ -112,12 +111,12 @@ class DueDocument:
 
     @property
     def reason(self) -> str:
-        """Its last error; without one, the lack of any outcome is the error."""
+        """Return the last error. If there is none, the missing outcome is the error."""
         if self.last_error:
             return self.last_error
         if self.last_attempt is None:
             return "NoOutcome: no attempt at it was recorded"
-        return f"NoOutcome: nothing was heard of attempt {self.attempts} at {self.last_attempt}"
+        return f"NoOutcome: no outcome of attempt {self.attempts} at {self.last_attempt}"
 
 
 @dataclass(frozen=True)
@@ -125,10 +124,10 @@ class Policy:
     base_delay: timedelta
     max_delay: timedelta
     stuck_after: timedelta
-    interval: timedelta  # also before the first attempt: until the next run its event needs no help
+    interval: timedelta  # also the delay before the first attempt, so that its event can arrive
     max_attempts: Mapping[str, int]
     limit: int = 5000  # documents of a collection in one run: the next run takes the rest
-    probes: int = 5  # documents of a collection while what its stage needs is down
+    probes: int = 5  # documents of a collection while the dependency of its stage is down
 
     @classmethod
     def from_settings(cls, settings: Settings) -> "Policy":
@@ -154,7 +153,7 @@ class Policy:
         return max(self.stuck_after, self.delay(attempts))
 
     def batch_size(self, collection: str, attempt: int, largest: int) -> int:
-        """Smaller with every attempt, and 1 in the last: a poison document then fails alone."""
+        """Return the batch size. It shrinks with each attempt to 1, so that a bad document fails alone."""
         if attempt >= self.max_attempts[collection]:
             return 1
         return largest if attempt <= 1 else max(1, largest // 10 ** (attempt - 1))
@@ -163,7 +162,7 @@ class Policy:
 async def due_documents(
     store: Store, collection: Collection, policy: Policy, now: datetime, *, after: str = ""
 ) -> AsyncIterator[DueDocument]:
-    """Those that are due, oldest first within each kind. `after` is where the never attempted ones start."""
+    """Yield due documents by reason, oldest first. Documents without an attempt start at `after`."""
     last = policy.max_attempts[collection.name]
     found = partial(_found, store, collection)
     for attempts in range(last + 1):
@@ -173,8 +172,8 @@ async def due_documents(
             yield due
     before = stored_time(now - policy.stuck_after)
     async for due in found(due_silent(collection), RetryReason.SILENT, before=before):
-        heard_by = stored_time(now - policy.silence(due.attempts))
-        if due.last_attempt is not None and due.last_attempt <= heard_by:
+        silent_since = stored_time(now - policy.silence(due.attempts))
+        if due.last_attempt is not None and due.last_attempt <= silent_since:
             yield due
     grace = stored_time(now - policy.interval)
     async for due in found(due_never(collection), RetryReason.NEVER, before=grace, after=after, last=last):
@@ -184,7 +183,7 @@ async def due_documents(
 async def count_documents(
     store: Store, collection: Collection, policy: Policy, now: datetime
 ) -> dict[str, int]:
-    """How many wait for their backoff, are stuck, and were given up; counted without being read."""
+    """Count the documents that wait for their backoff, are stuck, or have failed, without reading them."""
     last = policy.max_attempts[collection.name]
     befores = {
         f"before{attempts}": stored_time(now - policy.delay(attempts)) for attempts in range(1, last + 1)
@@ -205,6 +204,6 @@ async def _found(
 
 
 async def count(store: Store, query: NamedQuery, **parameters: Any) -> int:
-    """A query that counts gives one number for each of the partitions that the SDK asks."""
-    found: list[Any] = [number async for number in store.query(query, Session(), **parameters)]
-    return sum(found)
+    """Return the sum of the counts that the query returns, one for each partition."""
+    counts: list[Any] = [number async for number in store.query(query, Session(), **parameters)]
+    return sum(counts)

@@ -1,7 +1,7 @@
-"""Takes documents and files out of the system, in formats that others can read.
+"""Exports documents and files in formats that other tools can read.
 
-One folder: `<container>.jsonl` has a document a line, as `shared/schemas/documents` has it, and `files/` the
-archives as they came in. The archives are what everything else is made of: `archive import` reads them.
+The folder has one `<container>.jsonl` for each container, with one document a line as described by
+`shared/schemas/documents`, and `files/` with the original archives. `archive import` reads the archives.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from shared.models.queries.exports import EVERYTHING, OF_ARCHIVE, OF_THREAD
 from shared.models.queries.named_query import NamedQuery
 
 FILES = "files"
-NOT_EXPORTED = frozenset({"locks"})  # they are about processes that run
+NOT_EXPORTED = frozenset({"locks"})  # locks belong to running processes
 Row = Mapping[str, Any]
 
 
 @dataclass
 class Exported:
-    """What is in the folder, by container; and the archives whose file is lost."""
+    """The counts of exported documents by container, and the archives whose file is lost."""
 
     documents: dict[str, int] = field(default_factory=dict)
     files: int = 0
@@ -34,11 +34,10 @@ class Exported:
 
 
 class ExportExistsError(ValueError):
-    """The folder has an export already."""
+    """The folder is not empty."""
 
 
 async def export_all(clients: Clients, folder: Path) -> Exported:
-    """Write every document and every file."""
     _make(folder)
     done = Exported()
     for container in sorted(CONTAINERS.keys() - NOT_EXPORTED):
@@ -48,7 +47,7 @@ async def export_all(clients: Clients, folder: Path) -> Exported:
 
 
 async def export_archive(clients: Clients, archive_id: str, folder: Path) -> Exported:
-    """Write an archive, its file, and what was made of it: what its deletion takes away."""
+    """Write an archive, its file, and all documents that its deletion would remove."""
     _make(folder)
     done, session = Exported(), Session()
     of_archive = {query.container: query for query in OF_ARCHIVE}
@@ -79,16 +78,14 @@ async def _write(
     values: Mapping[str, str],
     done: Exported,
 ) -> None:
-    """Add the rows to the container's file."""
     with (folder / f"{container}.jsonl").open("a", encoding="utf-8") as file:
         for query in queries:
             async for row in clients.store.query(query, Session(), **values):
-                file.write(json.dumps(_shown(row), ensure_ascii=False) + "\n")
+                file.write(json.dumps(_without_system_fields(row), ensure_ascii=False) + "\n")
                 done.documents[container] = done.documents.get(container, 0) + 1
 
 
-def _shown(row: Row) -> dict[str, Any]:
-    """Without what the service adds."""
+def _without_system_fields(row: Row) -> dict[str, Any]:
     return {name: value for name, value in row.items() if not name.startswith("_")}
 
 
@@ -112,7 +109,6 @@ def read_lines(file: Path) -> list[dict[str, Any]]:
 
 
 async def exported_archives(folder: Path) -> AsyncIterator[tuple[str, str, bytes]]:
-    """Yield source, name and content of each archive of an export."""
     for archive in read_lines(folder / "archives.jsonl"):
         path = folder / FILES / archive["file_path"]
         content = await asyncio.to_thread(_content, path, folder)
@@ -121,6 +117,6 @@ async def exported_archives(folder: Path) -> AsyncIterator[tuple[str, str, bytes
 
 
 def _content(path: Path, folder: Path) -> bytes | None:
-    """Return None where the file is lost. No file outside of the export is read."""
+    """Return the content, or None if the file is lost. Files outside the export are not read."""
     inside = path.resolve().is_relative_to(folder.resolve())
     return path.read_bytes() if inside and path.is_file() else None

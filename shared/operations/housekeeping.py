@@ -1,4 +1,4 @@
-"""Chores, by one timer, as each execution is billed; each looks whether anything is due."""
+"""Periodic tasks that share one timer, because each execution is billed. Each checks whether it is due."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -24,13 +24,13 @@ from shared.summarization.digests import refresh_due
 
 log = logging.getLogger(__name__)
 Chore = Callable[[Clients, datetime], Awaitable[object]]
-CHECKED = parse_cron("0 17 3 * * *")  # every night: the consistency checks
-# Where no check is known of yet, the first one waits for its night.
+CHECKED = parse_cron("0 17 3 * * *")  # the consistency checks run every night
+# The first check waits for the night even if no earlier check is recorded.
 FIRST_CHECK_GRACE = timedelta(hours=1)
 
 
 class HousekeepingError(PipelineError):
-    """Some chores failed; the log has each with its error."""
+    """Some tasks failed. The log has the error of each."""
 
 
 async def run_housekeeping(clients: Clients, chores: Mapping[str, Chore] | None = None) -> None:
@@ -45,17 +45,19 @@ async def run_housekeeping(clients: Clients, chores: Mapping[str, Chore] | None 
         raise HousekeepingError("; ".join(failed))
 
 
-def _logged(level: int, says: str, work: Callable[[Clients, datetime], Awaitable[list[str] | int]]) -> Chore:
+def _logged(
+    level: int, message: str, work: Callable[[Clients, datetime], Awaitable[list[str] | int]]
+) -> Chore:
     async def chore(clients: Clients, now: datetime) -> None:
         if done := await work(clients, now):
-            named = [", ".join(done)] if isinstance(done, list) and "%s" in says else []
-            log.log(level, says, len(done) if isinstance(done, list) else done, *named)
+            named = [", ".join(done)] if isinstance(done, list) and "%s" in message else []
+            log.log(level, message, len(done) if isinstance(done, list) else done, *named)
 
     return chore
 
 
 async def _measure_queues(clients: Clients, _now: datetime) -> None:
-    """Only where the broker keeps no metrics of its own: in Azure the namespace's say how long queues are."""
+    """Record queue lengths, only with a broker that has no metrics. In Azure the namespace has them."""
     if clients.settings.SERVICEBUS_ADMIN_ENDPOINT is None:
         return
     counts = await queue_counts(clients.settings, QUEUES, clients.calls("servicebus"))
@@ -66,7 +68,7 @@ async def _measure_queues(clients: Clients, _now: datetime) -> None:
 
 
 async def _check_integrity(clients: Clients, now: datetime) -> None:
-    """Once a night, with repair, and with what is too old; after a crash not again that night."""
+    """Run the checks with repair and the retention once a night. A crash does not repeat them that night."""
     rows = clients.store.query(LATEST_START, Session(), partition=KIND, requested_by=TIMER)
     known = [datetime.fromisoformat(row["started_at"]) async for row in rows]
     if CHECKED.next_after(known[0] if known else now - FIRST_CHECK_GRACE) > now:
@@ -74,23 +76,23 @@ async def _check_integrity(clients: Clients, now: datetime) -> None:
     with span("integrity"):
         done = await verify(clients, VerifyOptions(repair=True))
     if expired := await expire(clients):
-        log.info("mails that were too old were erased of %s", ", ".join(expired))
+        log.info("mail older than its source keeps was erased from %s", ", ".join(expired))
     if done.errors:
         raise IntegrityError("; ".join(done.errors))
 
 
-# The quick ones first: the consistency checks may take long.
+# Quick tasks first: the consistency checks may take long.
 CHORES: dict[str, Chore] = {
     "sources due": _logged(logging.INFO, "%d sources are due: %s", request_due_fetches),
-    # A delivery has a message that wakes it: this is for those whose message was lost.
+    # A delivery has a message that starts it. This finds deliveries whose message was lost.
     "deliveries overdue": lambda clients, now: wake_for_next_delivery(clients, no_later_than=now),
-    # A thousand threads of one week make one digest and not a thousand.
+    # Collected, so that a thousand threads of one week create one digest.
     "digests due": _logged(logging.INFO, "%d digests were due and made again", refresh_due),
     "digests by e-mail": _logged(logging.INFO, "%d digests were sent by e-mail", send_due_digests),
-    "removals silent": _logged(logging.WARNING, "%d deletions broke off and go on: %s", resume_removals),
+    "removals silent": _logged(logging.WARNING, "%d interrupted deletions were resumed: %s", resume_removals),
     "placements unfinished": _logged(
         logging.WARNING,
-        "%d placements of messages broke off, and were carried out",
+        "%d interrupted placements of messages were completed",
         lambda clients, _now: resume_placements(clients),
     ),
     "consumers": lambda clients, _now: record_consumers(clients, enabled_queues()),

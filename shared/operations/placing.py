@@ -1,8 +1,6 @@
-"""Operators say where a message belongs: in a thread of its own, in another thread, or under another message.
+"""Placements: operators put a message into its own thread, another thread, or under another message.
 
-Its answers go with it. What was said is stored first, then committed to the threads of the source, and
-their summaries are asked for. Where that breaks off, whoever repeats it, or housekeeping, does the rest.
-Each commit goes by the placements of its source, so they hold for mails that come again.
+The replies follow. A placement is stored before it is committed, and interrupted ones are resumed.
 """
 
 from collections.abc import Sequence
@@ -32,12 +30,12 @@ from shared.threading.assignment import ThreadState
 
 MAX_ENTRIES = 50
 MAX_PLACEMENTS = 1000
-"""Of one source: all of them are read whenever mails of the source are threaded."""
+"""The largest number in one source, because threading reads all placements of the source."""
 MessageId = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
 class PlacementAsked(BaseModel):
-    """Where a message of a thread belongs, and why."""
+    """The requested place of a message, and the reason."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -62,27 +60,26 @@ class PlacementAsked(BaseModel):
 async def place_message(
     clients: Clients, thread_id: str, asked: PlacementAsked, actor: Operator
 ) -> Placement:
-    """Store where the message belongs, and have the threads follow."""
     session = Session()
     selection = {
         "thread": thread_id, "message_id": asked.message_id, "to": asked.to_thread or asked.parent_id,
         "reason": asked.reason,
     }  # fmt: skip
     async with audited(clients, f"placement.{asked.act}", actor, selection) as counts:
-        thread, message = await _found(clients, thread_id, asked.message_id, session)
-        parent = await _parent(clients, message, asked, session)
+        thread, message = await _find_message(clients, thread_id, asked.message_id, session)
+        parent = await _find_parent(clients, message, asked, session)
         entry = PlacementEntry(
             act=asked.act, by=actor.name[:200], via=actor.via, at=clients.runtime.now(),
             reason=asked.reason, thread_id=thread.id, parent=parent,
         )  # fmt: skip
-        stored = await _stored(clients, message, entry, session)
-        changed = await _follow(clients, stored, session)
+        stored = await _store(clients, message, entry, session)
+        changed = await _commit(clients, stored, session)
         counts["threads"] = len(changed)
-        return await _announced(clients, stored, changed, session)
+        return await _request_summaries(clients, stored, changed, session)
 
 
 async def undo_placement(clients: Clients, id_: str, reason: str, actor: Operator) -> Placement:
-    """Let the message's own headers say again where it belongs; the record of the placement stays."""
+    """Place the message by its own headers again. The record of the placement is kept."""
     session = Session()
     placement = await find_placement(clients, id_, session)
     selection = {"placement": id_, "message_id": placement.message_id, "reason": reason}
@@ -92,19 +89,19 @@ async def undo_placement(clients: Clients, id_: str, reason: str, actor: Operato
                 act=PlacementAct.UNDONE, by=actor.name[:200], via=actor.via, at=clients.runtime.now(),
                 reason=reason, thread_id=await _thread_of(clients, placement, session) or "-",
             )  # fmt: skip
-            placement = await _replaced(clients, _with_entry(placement, entry), session)
-        changed = await _follow(clients, placement, session)
+            placement = await _replace(clients, _with_entry(placement, entry), session)
+        changed = await _commit(clients, placement, session)
         counts["threads"] = len(changed)
-        return await _announced(clients, placement, changed, session)
+        return await _request_summaries(clients, placement, changed, session)
 
 
 async def resume_placements(clients: Clients) -> list[str]:
-    """Those that broke off before the threads were as they say; the messages that they are about."""
+    """Complete interrupted placements, and return the Message-IDs of their messages."""
     session = Session()
     rows = [row async for row in clients.store.query(UNAPPLIED_PLACEMENTS, session)]
     for placement in (read_document(Placement, row) for row in rows):
-        changed = await _follow(clients, placement, session)
-        await _announced(clients, placement, changed, session)
+        changed = await _commit(clients, placement, session)
+        await _request_summaries(clients, placement, changed, session)
     return [row["message_id"] for row in rows]
 
 
@@ -118,12 +115,12 @@ async def find_placement(clients: Clients, id_: str, session: Session) -> Placem
 
 
 async def placements_of_thread(clients: Clients, thread_id: str) -> list[Placement]:
-    """Of messages that are in it, or were taken out of it; undone ones too, the latest last."""
+    """Return placements of messages that are or were in the thread, oldest first, also undone ones."""
     session = Session()
     return await placements_of(clients.store, await _thread(clients, thread_id, session), session)
 
 
-async def _found(
+async def _find_message(
     clients: Clients, thread_id: str, message_id: str, session: Session
 ) -> tuple[Thread, Message]:
     thread = await _thread(clients, thread_id, session)
@@ -142,8 +139,8 @@ async def _thread(clients: Clients, thread_id: str, session: Session) -> Thread:
     return thread
 
 
-async def _parent(clients: Clients, message: Message, asked: PlacementAsked, session: Session) -> str:
-    """The Message-ID that the message goes under; empty where it begins a thread."""
+async def _find_parent(clients: Clients, message: Message, asked: PlacementAsked, session: Session) -> str:
+    """Return the Message-ID of the new parent, or an empty string if the message begins a thread."""
     if asked.to_thread is not None:
         thread = await _thread(clients, asked.to_thread, session)
         parent = thread.root_message_id
@@ -162,38 +159,38 @@ async def _parent(clients: Clients, message: Message, asked: PlacementAsked, ses
     return parent
 
 
-def _leads_to(one: str, target: str, state: ThreadState) -> bool:
-    """Whether the edges from this message pass the target."""
+def _leads_to(message_id: str, target: str, state: ThreadState) -> bool:
+    """Return whether the target is an ancestor of this message or the message itself."""
     seen: set[str] = set()
-    while one and one not in seen:
-        if one == target:
+    while message_id and message_id not in seen:
+        if message_id == target:
             return True
-        seen.add(one)
-        one = state.members[one].parent if one in state.members else ""
+        seen.add(message_id)
+        message_id = state.members[message_id].parent if message_id in state.members else ""
     return False
 
 
-async def _stored(clients: Clients, message: Message, entry: PlacementEntry, session: Session) -> Placement:
-    """Created, or in the place of the one that was there; the same one again is left as it is."""
+async def _store(clients: Clients, message: Message, entry: PlacementEntry, session: Session) -> Placement:
+    """Create the placement or replace the existing one. An equal placement is returned unchanged."""
     before = await clients.store.find(Placement, message.id, session, partition=message.source)
     if before is not None:
         if not before.revoked and before.parent == entry.parent:
             return before
-        return await _replaced(clients, _with_entry(before, entry), session)
-    await _check_room(clients, message.source, session)
+        return await _replace(clients, _with_entry(before, entry), session)
+    await _check_limit(clients, message.source, session)
     made = Placement(
         id=message.id, created_at=entry.at, source=message.source, message_key=message.id,
         message_id=message.message_id, parent=entry.parent, entries=[entry],
     )  # fmt: skip
     if not await clients.store.create(made, session):
-        raise EditConflictError(_MEANWHILE)
+        raise EditConflictError(_CHANGED)
     return await clients.store.read(Placement, made.id, session, partition=made.source)
 
 
-_MEANWHILE = "The message was moved in the meantime. Read the thread again."
+_CHANGED = "The message was moved in the meantime. Read the thread again."
 
 
-async def _check_room(clients: Clients, source: str, session: Session) -> None:
+async def _check_limit(clients: Clients, source: str, session: Session) -> None:
     rows = [row async for row in clients.store.query(PLACEMENTS_OF_SOURCE, session, partition=source)]
     if len(rows) >= MAX_PLACEMENTS:
         raise InvalidEditError(f"A list has at most {MAX_PLACEMENTS} placements.")
@@ -209,18 +206,15 @@ def _with_entry(placement: Placement, entry: PlacementEntry) -> Placement:
     return placement.model_copy(update=changes)
 
 
-async def _replaced(clients: Clients, changed: Placement, session: Session) -> Placement:
+async def _replace(clients: Clients, changed: Placement, session: Session) -> Placement:
     stored = await clients.store.replace(changed, session)
     if isinstance(stored, Conflict):
-        raise EditConflictError(_MEANWHILE)
+        raise EditConflictError(_CHANGED)
     return stored
 
 
-async def _follow(clients: Clients, placement: Placement, session: Session) -> list[str]:
-    """Commit it; the threads that the message was in, and that it is in now.
-
-    A message that is not there is placed when it comes. Doing it again changes nothing.
-    """
+async def _commit(clients: Clients, placement: Placement, session: Session) -> list[str]:
+    """Commit the placement, and return the old and new threads. A missing message is placed later."""
     home = await _thread_of(clients, placement, session)
     commit = ThreadCommit(clients, placement.source, session)
     parent = None if placement.revoked else placement.parent
@@ -238,10 +232,10 @@ async def _thread_of(clients: Clients, placement: Placement, session: Session) -
     return homes.get(placement.message_key)
 
 
-async def _announced(
+async def _request_summaries(
     clients: Clients, placement: Placement, changed: Sequence[str], session: Session
 ) -> Placement:
-    """Their summaries and reports are made anew, also where they have the same messages as before."""
+    """Request new summaries of the threads, even if their messages are the same as before."""
     for thread_id in changed:
         if await clients.store.find(Thread, thread_id, session) is not None:
             await count_correction(clients.store, thread_id, session)

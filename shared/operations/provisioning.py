@@ -22,17 +22,17 @@ async def provision(settings: Settings) -> None:
         for container in (ARCHIVES_CONTAINER, DEAD_LETTERS_CONTAINER):
             await clients.blobs.ensure_container(container)
         if settings.DIRECT_UPLOADS and settings.STORAGE_CONNECTION is not None and settings.PUBLIC_URL:
-            # The site's own pages alone: the local storage has a key that everybody knows.
+            # Only for pages of the site, because the key of the local storage is public.
             await clients.blobs.allow_uploads_from(settings.PUBLIC_URL.rstrip("/"))
     finally:
         await clients.close()
 
 
 async def dimension(settings: Settings) -> int:
-    """Of the model's vectors: as it is known, or as the model itself says, which is started for that."""
+    """Return the dimension of the vectors. If it is not known, start the model to find out."""
     try:
         known = known_dimension(settings)
-    except ModelFolderError:  # provisioned before the model is built: then it is the one that we build
+    except ModelFolderError:  # provisioned before the model is built: use the dimension of the standard model
         return settings.EMBEDDING_DIMENSION or DEFAULT_DIMENSION
     if known is not None:
         return known

@@ -1,4 +1,4 @@
-"""Embeds everything again, into an index of its own that then goes live. It may be run again."""
+"""Embeds all chunks again into a new index, which then replaces the live index. Can be repeated."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from shared.pipeline.state.archives import mark_reembedded
 from shared.thread_store.chunk_sets import delete_lost_vectors
 
 PAGE = 256
-MAX_PASSES = 5  # each finds what came during the one before
+MAX_PASSES = 5  # each pass finds chunks that were added during the previous pass
 Progress = Callable[["Reembedded"], None]
 
 
@@ -29,8 +29,8 @@ Progress = Callable[["Reembedded"], None]
 class Reembedded:
     model: str
     index: str
-    total: int = 0  # chunks with a vector, of whatever model
-    outstanding: int = 0  # of them with another model's, when it began
+    total: int = 0  # chunks with a vector of any model
+    outstanding: int = 0  # chunks with a vector of another model, at the start
     embedded: int = 0
     failed: int = 0
     live_before: str | None = None
@@ -50,9 +50,9 @@ async def reembed(
     delete_old: bool = False,
     progress: Progress = lambda _state: None,
 ) -> Reembedded:
-    """Bring every embedded chunk to this model, and switch to its index when none is left.
+    """Embed every embedded chunk with this model, and switch to its index when none is left.
 
-    A chunk that the model refuses holds up the switch only where nothing at all could be embedded.
+    Chunks that the model refuses prevent the switch only if no chunk could be embedded.
     """
     versions, session = clients.index.versions, Session()
     state = Reembedded(model.model, versions.own, live_before=await versions.look_up())
@@ -71,7 +71,7 @@ async def reembed(
             progress(state)
         if state.embedded == before:
             break
-    # Nothing may be left although this run embedded nothing: a write of one that broke off came late.
+    # All chunks may have this model although this run embedded none: a late write of an earlier run.
     if state.embedded or not await count(clients.store, COUNT_OF_OTHER_MODELS, model=model.model):
         old = await versions.switch()
         state.switched = old is not None
@@ -89,22 +89,22 @@ async def _embed_page(
     refused: set[str],
     session: Session,
 ) -> None:
-    """Vectors first, then the chunk's model, as in the stage: a crash in between repeats them."""
-    settled = await model.encode_each([chunk.text for chunk in chunks])
+    """Store the vectors first, then the model of the chunk, so that a crash in between repeats both."""
+    encoded = await model.encode_each([chunk.text for chunk in chunks])
     keys = sorted({chunk.thread_id for chunk in chunks})
     threads = await clients.store.find_many(Thread, keys, session)
     now = stored_time(clients.runtime.now())
     items, patches = [], []
     for position, chunk in enumerate(chunks):
-        if position in settled.failed:
+        if position in encoded.failed:
             refused.add(chunk.id)
             state.failed += 1
             continue
         thread = threads.get(chunk.thread_id)
-        items.append(indexed_chunk(chunk, settled.vectors[position].tolist(), thread, model.model, now))
+        items.append(indexed_chunk(chunk, encoded.vectors[position].tolist(), thread, model.model, now))
         patches.append(mark_reembedded(chunk, model=model.model))
     await clients.index.upsert(items)
-    # A chunk with other labels by now is found by the next pass.
+    # A chunk whose labels have changed is found by the next pass.
     changed = await clients.store.patch_all(Chunk, patches, session)
     await delete_lost_vectors(clients, changed, session)
     state.embedded += len(items) - len(changed)

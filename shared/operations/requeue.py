@@ -1,4 +1,4 @@
-"""The request for a thread's summary, by those who changed something about the thread."""
+"""Requeues documents and requests summaries of threads."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -32,13 +32,13 @@ from shared.settings.app import Settings
 log = logging.getLogger(__name__)
 LARGEST_BATCH = 500
 
-Requeue = tuple[EventData, int]  # what to publish, as which attempt
+Requeue = tuple[EventData, int]  # the event to publish, and its attempt
 
 
 def rebuild_events(
     dues: Iterable[DueDocument], policy: Policy, settings: Settings, *, alone: bool
 ) -> list[Requeue]:
-    """Their events: documents of one archive and one attempt together, each by itself where `alone`."""
+    """Return the events. Documents of one archive and attempt share an event unless `alone` is set."""
     groups: dict[tuple[str, int], list[DueDocument]] = {}
     for due in dues:
         groups.setdefault((str(due.stored.get("archive_id")), due.next_attempt), []).append(due)
@@ -48,7 +48,7 @@ def rebuild_events(
         size = 1
         if not alone and collection is not ARCHIVES:
             size = policy.batch_size(collection.name, attempt, LARGEST_BATCH)
-        # In this order the documents of a thread stay together.
+        # This order keeps the documents of a thread together.
         ordered = sorted(group, key=lambda due: (due.partition, due.id))
         requeues += [(_event(batch, settings), attempt) for batch in batches_of(ordered, size)]
     return requeues
@@ -86,24 +86,22 @@ def _event(dues: Sequence[DueDocument], settings: Settings) -> EventData:
 class Requeuer:
     clients: Clients
     progress: Callable[[str], None] = field(default=lambda _step: None)
-    bypass_topic: bool = False  # to the stage's queue, which drops no message that it has seen before
+    bypass_topic: bool = False  # to the queue of the stage, which has no duplicate detection
 
     async def requeue(
         self,
         dues: Sequence[DueDocument],
         rebuild: Callable[[Sequence[DueDocument]], Sequence[Requeue]],
-        **noted: dict[str, Any],
+        **extra: dict[str, Any],
     ) -> int:
-        """Requeue these; how many were counted here. `noted` has more fields to record, by document id."""
+        """Requeue the documents, and return how many this call counted. `extra` has fields by document id."""
         store, moment, session = self.clients.store, stored_time(self.clients.runtime.now()), Session()
-        counted = await _those_that(
-            dues, lambda due: self._count(due, moment, noted.get(due.id, {}), session)
-        )
+        counted = await _filter(dues, lambda due: self._count(due, moment, extra.get(due.id, {}), session))
         self.progress("counted")
         try:
             await self._publish(rebuild(counted), session)
         except Exception as error:
-            # An event that the broker refuses for good counts: its document would be asked for for ever.
+            # A permanent refusal keeps the count. Otherwise the document would be requeued forever.
             if classify(error).kind is ErrorKind.TRANSIENT:
                 await gather_limited(
                     undo_requeue(store, due.subject, due.seen, moment=moment, session=session)
@@ -120,9 +118,9 @@ class Requeuer:
         return len(counted)
 
     async def give_up(self, dues: Sequence[DueDocument]) -> list[DueDocument]:
-        """Mark them as failed for good; returns those that this call marked."""
+        """Mark the documents as failed, and return the documents that this call marked."""
         store, session = self.clients.store, Session()
-        marked = await _those_that(
+        marked = await _filter(
             dues, lambda due: given_up(store, due.subject, due.seen, error=due.reason, session=session)
         )
         for due in marked:
@@ -151,20 +149,20 @@ class Requeuer:
         await self.clients.bus.publish(event for event in events if event.event_id not in alone)
 
 
-async def _those_that(
-    items: Sequence[DueDocument], holds: Callable[[DueDocument], Awaitable[bool]]
+async def _filter(
+    items: Sequence[DueDocument], condition: Callable[[DueDocument], Awaitable[bool]]
 ) -> list[DueDocument]:
-    results = await gather_limited(holds(item) for item in items)
-    return [item for item, held in zip(items, results, strict=True) if held]
+    results = await gather_limited(condition(item) for item in items)
+    return [item for item, is_kept in zip(items, results, strict=True) if is_kept]
 
 
 def _may_be_dropped(event: Event[Any]) -> bool:
-    """Whether the topic may drop it as a duplicate: a first attempt equals the original event."""
+    """Return whether the topic may drop the event as a duplicate of the original event (attempt 1)."""
     return event.attempt == 1 and not isinstance(event.data, SummarizationRequested)
 
 
 async def request_summary(clients: Clients, thread_id: str, session: Session) -> bool:
-    """Request the thread's version now; False where it is not ready: orchestration requests that."""
+    """Request a summary of the current version. Return False if the thread is not ready yet."""
     ready = await ready_thread(clients, thread_id, session)
     if ready is None:
         return False

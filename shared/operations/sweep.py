@@ -1,4 +1,4 @@
-"""One run of the sweep over all collections, and the document that sums it up."""
+"""The sweep: requeues documents that are due, and records its run."""
 
 import logging
 from collections import Counter
@@ -48,19 +48,19 @@ MOST = 0.8
 
 @dataclass(frozen=True)
 class FailureEvidence:
-    """A stage's latest failures, newest first, and what it finished since the oldest and since the newest."""
+    """The latest failures of a stage, newest first, and what it finished since the oldest and the newest."""
 
-    failures: tuple[tuple[str, str], ...]  # error type and kind
-    finished_meanwhile: int = 0
-    finished_since: int = 0
+    failures: tuple[tuple[str, str], ...]  # pairs of error type and kind
+    finished_since_oldest: int = 0
+    finished_since_newest: int = 0
 
 
 def circuit_open_reason(evidence: FailureEvidence, *, was_open: bool) -> str | None:
-    """The error that says that the stage's dependency is down; None where it is not.
+    """Return the common error if the dependency of the stage is down, else None.
 
-    Once open it stays so until something is finished, or fails with something else: the probes are few.
+    The circuit stays open until a document is finished or fails with another error, because probes are few.
     """
-    if evidence.finished_since:
+    if evidence.finished_since_newest:
         return None
     transient = [type_ for type_, kind in evidence.failures if kind != ErrorKind.PERMANENT]
     if not transient:
@@ -68,7 +68,7 @@ def circuit_open_reason(evidence: FailureEvidence, *, was_open: bool) -> str | N
     ((common, count),) = Counter(transient).most_common(1)
     enough = 1 if was_open else FEWEST_FAILURES
     dominant = count >= enough and count >= MOST * len(evidence.failures)
-    return common if dominant and evidence.finished_meanwhile < len(evidence.failures) else None
+    return common if dominant and evidence.finished_since_oldest < len(evidence.failures) else None
 
 
 async def find_evidence(
@@ -92,14 +92,14 @@ log = logging.getLogger(__name__)
 KIND = "sweep"
 PAGE = 500
 THREADS_AT_ONCE = 100
-THREADS_EXAMINED = 1000  # in one run; the next one continues there
+THREADS_EXAMINED = 1000  # in one run, and the next run continues there
 MAX_EXAMPLES = 20
-MAX_ANNOUNCEMENT_DELAY = timedelta(minutes=30)  # a function's time limit: events follow the writes of one run
-MOVES_BREAK_OFF = timedelta(minutes=5)  # a commit whose moves are open for so long was broken off
+MAX_ANNOUNCEMENT_DELAY = timedelta(minutes=30)  # events follow the writes of a run
+MOVES_BREAK_OFF = timedelta(minutes=5)  # a commit whose moves are open for longer was interrupted
 
 
 class SweepFailedError(PipelineError):
-    """A run of the sweep met errors; its summary has them."""
+    """A run of the sweep had errors, which its record contains."""
 
 
 @dataclass(frozen=True)
@@ -111,18 +111,18 @@ class Options:
 
 
 async def sweep(clients: Clients, options: Options | None = None) -> Run | None:
-    """Requeue what is due, give up what has no attempts left. None where another sweep is running."""
+    """Requeue due documents and mark exhausted ones as failed. Return None if another sweep is running."""
     options = options or Options()
     try:
         if options.dry_run:
             return await _Sweep(clients, options).run()
         async with Lease(clients.store, KIND, clients.runtime).held_if_free() as held:
-            if held:  # two at once would be safe, and waste work
+            if held:  # two sweeps at once would be safe but wasteful
                 return await _Sweep(clients, options).run()
             log.warning("another sweep is running: this one does nothing")
             return None
     except Exception as error:
-        # Where Cosmos DB is down there is no run on record: the counters tell that it was tried.
+        # If Cosmos DB is down, no run is recorded and only the counters show the attempt.
         if not options.dry_run:
             options.metrics.errors.add(1, {"error_type": classify(error).error_type})
             options.metrics.runs.add(1, {"status": "failure"})
@@ -150,7 +150,7 @@ class _Sweep:
             started_at=started,
             created_at=started,
         )
-        self._unblocked: set[str] = set()  # threads of documents that this run gave up
+        self._unblocked: set[str] = set()  # threads of documents that this run marked as failed
 
     async def run(self) -> Run:
         started = self._clients.runtime.monotonic()
@@ -160,11 +160,11 @@ class _Sweep:
             try:
                 await self._collection(collection, before)
             except Exception as error:
-                # The other collections are swept all the same; the run counts as failed.
+                # The other collections are swept, but the run counts as failed.
                 log.exception("the sweep of %s failed", collection.name)
                 failure = classify(error)
-                said = f"{collection.name}: {failure.error_type}: {failure.message}"
-                self._run.errors.append(said[:500])
+                message = f"{collection.name}: {failure.error_type}: {failure.message}"
+                self._run.errors.append(message[:500])
                 self._metrics.errors.add(1, {"error_type": failure.error_type})
         if not self._options.dry_run:
             await self._finish_moves()
@@ -180,7 +180,7 @@ class _Sweep:
         return self._run
 
     async def _finish_moves(self) -> None:
-        """Have labels follow the commits of workers that broke off after them."""
+        """Complete moves of labels that workers left open after their commits."""
         now, session = self._clients.runtime.now(), Session()
         rows = self._clients.store.query(OPEN_TODOS, session, before=stored_time(now - MOVES_BREAK_OFF))
         sources = sorted({row["source"] async for row in rows})
@@ -189,7 +189,7 @@ class _Sweep:
                 await finish_moves(self._clients, source, session)
             except Exception as error:
                 log.exception(
-                    "the moves of messages of %s could not be finished: the next sweep will", source
+                    "the moves of messages of %s could not be finished. The next sweep tries again", source
                 )
                 self._run.errors.append(f"threads of {source}: {classify(error).message}"[:500])
 
@@ -199,7 +199,7 @@ class _Sweep:
             expired = [id_ async for id_ in store.query(EXPIRED_RETRY_LOCKS, Session(), now=now)]
             await gather_limited(store.delete(Lock, str(id_), Session()) for id_ in expired[:PAGE])
         except SDK_ERRORS:
-            log.exception("the sweep could not remove old locks: the next one will")
+            log.exception("the sweep could not remove old locks. The next sweep tries again")
 
     async def _collection(self, collection: Collection, before: Run | None) -> None:
         now, labels = self._clients.runtime.now(), {"collection": collection.name}
@@ -232,7 +232,7 @@ class _Sweep:
 
     async def _circuit(self, collection: Collection, before: Run | None) -> str | None:
         now = self._clients.runtime.now()
-        # Open, with probes in flight: without probes nothing would ever close it.
+        # An open circuit without probes in flight would never close.
         was_open = (
             before is not None
             and collection.name in before.circuits
@@ -244,20 +244,20 @@ class _Sweep:
         if error is not None:
             self._run.circuits[collection.name] = error
             log.warning(
-                "%s fails all the time (%s): the sweep probes with %d of the %s that are due",
+                "%s keeps failing (%s): the sweep probes with %d of the due %s",
                 collection.stage, error, self._policy.probes, collection.name,
             )  # fmt: skip
         return error
 
     async def _due(self, collection: Collection, before: Run | None) -> list[DueDocument]:
-        """What is due, read before anything is changed: a change would move what comes on later pages."""
+        """Return the due documents, all read before any change, because changes would shift later pages."""
         after = before.cursor.get(collection.name, "") if before is not None else ""
         limit = min(self._policy.limit, THREADS_EXAMINED) if collection is THREADS else self._policy.limit
         dues: list[DueDocument] = []
         store, now = self._clients.store, self._clients.runtime.now()
         async for due in due_documents(store, collection, self._policy, now, after=after):
             if len(dues) == limit:
-                # Where the next run goes on with those that were never attempted.
+                # The next run continues with the documents that were never attempted.
                 never = [due for due in dues if due.why is RetryReason.NEVER]
                 self._run.cursor[collection.name] = str(never[-1].stored["created_at"]) if never else ""
                 break
@@ -265,7 +265,7 @@ class _Sweep:
         return await self._without_stale(dues) if collection is CHUNKS else dues
 
     async def _without_stale(self, dues: list[DueDocument]) -> list[DueDocument]:
-        """Chunks of an earlier text of their message are deleted instead."""
+        """Delete chunks of an earlier text of their message, and return the other chunks."""
         if self._options.dry_run:
             return dues
         keys = {due.stored["message_key"] for due in dues}
@@ -273,14 +273,14 @@ class _Sweep:
         return [due for due in dues if due.id not in deleted]
 
     async def _without_queued(self, collection: Collection, dues: list[DueDocument]) -> list[DueDocument]:
-        """Leave out documents whose event may still wait: a requeue would only make a long queue longer."""
+        """Leave out documents whose event may still wait, because a requeue would make the queue longer."""
         if all(due.why is RetryReason.FAILED for due in dues):
             return dues
         oldest = await self._clients.bus.oldest_waiting(collection.stage)
         if oldest is None:
             return dues
-        taken = oldest - MAX_ANNOUNCEMENT_DELAY  # events of documents before this time left the queue
-        return [due for due in dues if due.why is RetryReason.FAILED or due.since < taken]
+        announced_before = oldest - MAX_ANNOUNCEMENT_DELAY  # the queue no longer has their events
+        return [due for due in dues if due.why is RetryReason.FAILED or due.since < announced_before]
 
     async def _give_up(self, collection: Collection, dues: list[DueDocument]) -> int:
         self._show("given up", dues)
@@ -300,12 +300,12 @@ class _Sweep:
         requeued = 0
         for page in batches_of(chosen, PAGE):
             requeued += await self._requeuer.requeue(
-                page, lambda some: rebuild_events(some, self._policy, self._clients.settings, alone=alone)
+                page, lambda batch: rebuild_events(batch, self._policy, self._clients.settings, alone=alone)
             )
         return requeued, len(dues) - len(chosen)
 
     async def _reopen_unreported(self) -> None:
-        """Threads that are done, and whose report never came: its event may be a dead letter."""
+        """Reset finished threads without a report, because the event may be a dead letter."""
         store, now = self._clients.store, self._clients.runtime.now()
         failed = stored_time(now - self._policy.base_delay)
         silent = stored_time(now - self._policy.stuck_after)
@@ -315,7 +315,7 @@ class _Sweep:
             await reset_unreported(store, row["id"], row["summary_id"], error, Session())
 
     async def _requeue_threads(self, dues: list[DueDocument], *, alone: bool) -> tuple[int, int]:
-        """Request summaries of threads that are ready; in others, a message or chunk is what is stuck."""
+        """Request summaries of ready threads. Other threads wait for a message or chunk."""
         dues = [*(await self._unblocked_threads({due.id for due in dues})), *dues]
         requeued, held_back = 0, 0
         for page in batches_of(dues, THREADS_AT_ONCE):
@@ -335,15 +335,17 @@ class _Sweep:
         versions = {due.id: requested_version(ready[due.id].version, ends_claim=True) for due in chosen}
         return await self._requeuer.requeue(
             chosen,
-            lambda some: [
-                (summary_request(due.id, ready[due.id].version, settings), due.next_attempt) for due in some
+            lambda batch: [
+                (summary_request(due.id, ready[due.id].version, settings), due.next_attempt) for due in batch
             ],
             **versions,
         )
 
     async def _ready(self, page: Sequence[DueDocument]) -> dict[str, ReadyThread]:
         found = await self._clients.store.find_many(Thread, [due.id for due in page], Session())
-        alive = [one for one in found.values() if one.merged_into is None and not self._claimed(one)]
+        alive = [
+            thread for thread in found.values() if thread.merged_into is None and not self._claimed(thread)
+        ]
         ready = await ready_threads(self._clients, alive, Session())
         if not self._options.dry_run:
             ready = await describe_inexact(self._clients, ready, Session())
@@ -355,7 +357,7 @@ class _Sweep:
         return str(claimed) > stored_time(self._clients.runtime.now() - CLAIM_LIFETIME - quiet)
 
     async def _unblocked_threads(self, known: set[str]) -> list[DueDocument]:
-        """Threads of documents that this run gave up: no event tells that they may be ready now."""
+        """Return threads of documents that this run marked as failed, because no event announces them."""
         wanted = sorted(self._unblocked - known)
         found = await self._clients.store.find_many(Thread, wanted, Session())
         return [
@@ -364,11 +366,11 @@ class _Sweep:
             if thread.status is ProcessingStatus.PENDING and thread.lastAttemptTime is None
         ]
 
-    def _show(self, what: str, dues: Iterable[DueDocument]) -> None:
-        room = MAX_EXAMPLES - len(self._run.examples)
+    def _show(self, action: str, dues: Iterable[DueDocument]) -> None:
+        space = MAX_EXAMPLES - len(self._run.examples)
         self._run.examples += [
             {
-                "what": what,
+                "what": action,
                 "collection": due.collection.name,
                 "id": due.id,
                 "partition": due.partition,
@@ -376,5 +378,5 @@ class _Sweep:
                 "attempts": due.attempts,
                 "error": due.reason[:200],
             }
-            for due in islice(dues, room)
+            for due in islice(dues, space)
         ]

@@ -1,8 +1,7 @@
-"""Answers to questions: what came of the threads that are about it, and the sentences that say so.
+"""Answers to questions: the outcomes of matching threads, and sentences that show the answer.
 
-Every sentence is verbatim and leads to its mail. Who stands where is answered by positions that were read out
-of threads and hold nine times in ten, never by similarity. If nothing shows an answer, the answer says so. A
-chat model may add sentences of its own (`written.py`).
+Each sentence is verbatim and has a link to its mail. Positions of people come only from readings, never from
+similarity. A chat model may add sentences (`written.py`).
 """
 
 import asyncio
@@ -28,9 +27,9 @@ from shared.views.written import Written, model_of, write_answer
 NOTHING = "Nothing in the mail shows it."
 NO_POSITION = "No clear position on this was found in the mail."
 MOST_THREADS, MOST_SENTENCES, MOST_POSITIONS = 3, 3, 12
-LATER = 0.2  # what the latest mail of a thread has ahead of its first
-ASKS = 0.4  # against a sentence that is a question itself
-LESS = 0.35  # than the evidence of the best thread: a thread with still less evidence is no answer
+LATER = 0.2  # bonus of the latest mail of a thread compared with its first
+ASKS = 0.4  # penalty for a sentence that is a question
+LESS = 0.35  # allowed distance to the evidence of the best thread
 SHORTEST_NAME = 4
 _NAME_PART = re.compile(r"[^\W_]+")
 STANCES = {
@@ -77,35 +76,41 @@ async def answer_question(
     clients: Clients, question: str, source: str | None = None, *, written: bool = False
 ) -> Answer:
     found = await find(clients, SearchAsked(q=_topic_of(question), source=source, limit=10))
-    about = _people_asked_for(question, found.documents.values())
-    if about is not None and (topic := _without_names(question, about.values())):
-        # Threads that a person wrote in are near to the person's name, whatever they are about.
+    people = _people_asked_for(question, found.documents.values())
+    if people is not None and (topic := _without_names(question, people.values())):
+        # A search by a person's name finds all threads that the person wrote in.
         found = await find(clients, SearchAsked(q=topic, source=source, limit=10))
     summaries = await _summaries(clients, found.documents.values())
-    decisive = await _decisive(clients, summaries.values()) if about is None else {}
+    decisive = await _decisive(clients, summaries.values()) if people is None else {}
     threads: list[AnswerThread] = []
     least = max(found.evidence.values(), default=0.0) - LESS
     near = [thread for thread in found.threads if found.evidence[thread.thread_id] >= least]
-    for thread in near[: MOST_THREADS if about is None else MOST_THREADS + 2]:
+    for thread in near[: MOST_THREADS if people is None else MOST_THREADS + 2]:
         summary = summaries.get(thread.thread_id)
-        if about is None:
+        if people is None:
             first = [decisive[thread.thread_id]] if thread.thread_id in decisive else []
-            others = _said_in(thread, question, outdated_quotes(summary))
-            sentences = [*first, *(one for one in others if one.text not in {two.text for two in first})]
+            others = _best_sentences(thread, question, outdated_quotes(summary))
+            sentences = [
+                *first,
+                *(quote for quote in others if quote.text not in {other.text for other in first}),
+            ]
         else:
-            sentences = _positions(summary, set(about), _stances_in(question))
+            sentences = _positions(summary, set(people), _stances_in(question))
         if sentences:
-            shown = thread.model_dump(include={"thread_id", "subject", "source", "outcome", "links"})
-            threads.append(AnswerThread(**shown, sentences=sentences))
-    model = model_of(clients.settings) if about is None and threads else None
+            fields = thread.model_dump(include={"thread_id", "subject", "source", "outcome", "links"})
+            threads.append(AnswerThread(**fields, sentences=sentences))
+    model = model_of(clients.settings) if people is None and threads else None
     if written and model:
         known = found.documents
         threads = await asyncio.gather(
-            *(_with_written(clients, question, one, known.get(one.thread_id), summaries) for one in threads)
+            *(
+                _with_written(clients, question, answer, known.get(answer.thread_id), summaries)
+                for answer in threads
+            )
         )
     return Answer(
         question=question,
-        text="" if threads else NO_POSITION if about is not None and found.threads else NOTHING,
+        text="" if threads else NO_POSITION if people is not None and found.threads else NOTHING,
         threads=threads,
         left_out=max(found.total - len(threads), 0),
         model=model,
@@ -114,7 +119,6 @@ async def answer_question(
 
 
 async def write_for_thread(clients: Clients, question: str, thread_id: str) -> Written:
-    """What the chat model answers from one thread."""
     thread = await resolved_thread(clients, thread_id)
     return await write_answer(clients, question, thread, outdated_quotes(await summary_of(clients, thread)))
 
@@ -122,31 +126,30 @@ async def write_for_thread(clients: Clients, question: str, thread_id: str) -> W
 async def _with_written(
     clients: Clients,
     question: str,
-    shown: AnswerThread,
+    answer: AnswerThread,
     thread: Thread | None,
     summaries: Mapping[str, Summary],
 ) -> AnswerThread:
     if thread is None:
-        return shown
+        return answer
     written = await write_answer(clients, question, thread, outdated_quotes(summaries.get(thread.id)))
-    return shown.model_copy(update={"written": written.sentences, "note": written.note})
+    return answer.model_copy(update={"written": written.sentences, "note": written.note})
 
 
 async def _summaries(clients: Clients, threads: Iterable[Thread]) -> dict[str, Summary]:
-    """By thread, in one call."""
     places = [(thread.summary_id, thread.id) for thread in threads if thread.summary_id]
     found = await clients.store.find_many_in(Summary, places, Session()) if places else {}
     return {summary.thread_id: summary for summary in found.values() if summary.thread_id}
 
 
 async def _decisive(clients: Clients, summaries: Iterable[Summary]) -> dict[str, Quote]:
-    """By thread: the sentence that shows the outcome, where an outcome is said. One call for all of them."""
-    shown = {
+    """Return by thread the sentence that states the outcome, in one call."""
+    evidence = {
         summary.thread_id or "": summary.reading.outcome.evidence[0]
         for summary in summaries
         if summary.reading and summary.reading.outcome.tier is Tier.SAID and summary.reading.outcome.evidence
     }
-    ids = sorted({cited.message_id for cited in shown.values()})
+    ids = sorted({cited.message_id for cited in evidence.values()})
     found = (
         await clients.store.query_documents(Message, MESSAGES_WITH_ID, Session(), message_ids=ids)
         if ids
@@ -157,23 +160,20 @@ async def _decisive(clients: Clients, summaries: Iterable[Summary]) -> dict[str,
         thread: Quote.of(
             cited.quote, cited.message_id, mails[cited.message_id].from_, mails[cited.message_id].date
         )
-        for thread, cited in shown.items()
+        for thread, cited in evidence.items()
         if cited.message_id in mails
     }
 
 
 def outdated_quotes(summary: Summary | None) -> set[tuple[str, str]]:
-    """Return the sentences of stances that people changed later, each with its mail."""
+    """Return the sentences of stances that people changed later, each with its Message-ID."""
     positions = summary.reading.positions if summary and summary.reading else []
     earlier = [position.earlier.citation for position in positions if position.earlier]
     return {(citation.message_id, citation.quote) for citation in earlier}
 
 
-# sentences
-
-
-def _said_in(thread: FoundThread, question: str, outdated: set[tuple[str, str]]) -> list[Quote]:
-    """One sentence of each mail that has most of the question's words, the later ones of equals first."""
+def _best_sentences(thread: FoundThread, question: str, outdated: set[tuple[str, str]]) -> list[Quote]:
+    """Return the best sentence of each mail by the words of the question. Later mails are preferred."""
     weigher = Weigher(question, None, [Passage(item.text, item.subject, "") for item in thread.items])
     dates = sorted({item.date for item in thread.items if item.date})
     scored: list[tuple[float, Quote]] = []
@@ -192,11 +192,8 @@ def _said_in(thread: FoundThread, question: str, outdated: set[tuple[str, str]])
     return list(kept.values())[:MOST_SENTENCES]
 
 
-# people
-
-
 def _people_asked_for(question: str, threads: Iterable[Thread]) -> dict[str, str] | None:
-    """Return whose positions are asked for, by address with the name in the question. Empty: all people."""
+    """Return the requested people, as names by address. An empty result means all people."""
     asks_stance = bool(_stances_in(question)) or _STAND.search(question) is not None
     if not asks_stance:
         return None
@@ -207,7 +204,7 @@ def _people_asked_for(question: str, threads: Iterable[Thread]) -> dict[str, str
     named = {}
     for address in [person for thread in threads for person in thread.participants]:
         words = _NAME_PART.findall(address.name.casefold())
-        # A short first or last name alone may be a word, unless it has a capital.
+        # A short first or last name may be an ordinary word, unless it has a capital.
         ends = (*words[:1], *words[-1:])
         forms = [" ".join(words), *(end for end in ends if len(end) >= SHORTEST_NAME or end in capitalized)]
         if name := next((form for form in forms if form and f" {form} " in asked), None):
@@ -222,7 +219,7 @@ def _topic_of(question: str) -> str:
 
 
 def _without_names(question: str, names: Iterable[str]) -> str | None:
-    """The question without the names of people; None if no word to search for is left."""
+    """Return the question without the names, or None if no search word remains."""
     parts = {part for name in names for part in name.split()}
     words = [word for word in question.split() if not parts.intersection(_NAME_PART.findall(word.casefold()))]
     topic = " ".join(words)
@@ -242,9 +239,9 @@ def _stances_in(question: str) -> list[PositionStance]:
 
 
 def _positions(summary: Summary | None, people: set[str], wanted: Sequence[PositionStance]) -> list[Quote]:
-    """Return the stances of these people, or of all, the latest first. A guess is not shown.
+    """Return the explicit stances of these people, or of everyone, the latest first.
 
-    A person who took a wanted stance and left it is shown with both.
+    A person who had a wanted stance and changed it is included with both stances.
     """
     reading = summary.reading if summary else None
     positions = [

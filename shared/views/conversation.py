@@ -1,4 +1,4 @@
-"""A thread's reading order, and the versions of a patch series."""
+"""The reading order of a thread, and the versions of a patch series."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,15 +26,15 @@ def in_time(messages: Iterable[Message]) -> list[Message]:
 
 
 def placed_by_operator(thread: Thread) -> dict[str, str]:
-    """By Message-ID: the parents that an operator gave; empty for a message that begins the thread."""
+    """Return by Message-ID the parents that an operator gave. A message that begins the thread has none."""
     members = thread.threading.get("members", [])
     return {member["id"]: member.get("parent", "") for member in members if member.get("via") == BY_OPERATOR}
 
 
 def in_reading_order(messages: Sequence[Message], decided: Mapping[str, str] | None = None) -> list[Placed]:
-    """Depth first, without recursion: a chain of replies can be long, and forged headers form a cycle.
+    """Order the messages depth first. There is no recursion, because chains can be long.
 
-    `decided` has the parents that an operator gave, which count before the headers.
+    `decided` has the parents that an operator gave, which take precedence over the headers.
     """
     ordered = in_time(messages)
     by_id = {message.message_id: message for message in reversed(ordered)}
@@ -48,8 +48,8 @@ def in_reading_order(messages: Sequence[Message], decided: Mapping[str, str] | N
     _break_cycles(ordered, parents)
     replies: dict[str, list[Message]] = {}
     for message in ordered:
-        above = parents[message.id]
-        replies.setdefault(above.id if above else "", []).append(message)
+        parent = parents[message.id]
+        replies.setdefault(parent.id if parent else "", []).append(message)
     placed: list[Placed] = []
     waiting = [(message, 0) for message in reversed(replies.get("", []))]
     while waiting:
@@ -66,7 +66,7 @@ def _parent(message: Message, by_id: dict[str, Message]) -> Message | None:
 
 
 def _break_cycles(messages: Sequence[Message], parents: dict[str, Message | None]) -> None:
-    """In a cycle of replies, the earliest message becomes a root."""
+    """Make the earliest message of each cycle a root. Forged headers can form cycles."""
     rank = {message.id: position for position, message in enumerate(messages)}
     reaches_top: set[str] = set()
     for message in messages:
@@ -82,7 +82,7 @@ def _break_cycles(messages: Sequence[Message], parents: dict[str, Message | None
         reaches_top.update(path)
 
 
-SHORTEST_TITLE = 12  # "Fix a typo" names no series
+SHORTEST_TITLE = 12  # shorter titles such as "Fix a typo" do not identify a series
 _TAGS = re.compile(r"^(?:\s{0,8}\[([^\]]{0,80})\])+\s{0,8}")
 _PATCH = re.compile(r"\b(?:patch|rfc|pull)\b", re.IGNORECASE)
 _VERSION = re.compile(r"\bv(\d{1,3})\b", re.IGNORECASE)
@@ -91,7 +91,7 @@ _PART = re.compile(r"\b(\d{1,4})/(\d{1,4})\b")
 
 @dataclass(frozen=True)
 class PatchSubject:
-    """`[PATCH v2 0/3] A title`: the version, the part of the series, and the title."""
+    """The version, the part and the title of a subject such as `[PATCH v2 0/3] A title`."""
 
     version: int
     part: int
@@ -99,7 +99,7 @@ class PatchSubject:
 
 
 def patch_subject(subject: str) -> PatchSubject | None:
-    """None where it is an answer, or no patch."""
+    """Return the parsed subject, or None for a reply or a mail without a patch."""
     tags = _TAGS.match(subject[:1000])
     if tags is None or not _PATCH.search(tags[0]):
         return None
@@ -109,7 +109,7 @@ def patch_subject(subject: str) -> PatchSubject | None:
 
 
 def versions_in_thread(messages: Iterable[Message]) -> list[tuple[int, Message]]:
-    """The mail that begins each version: its cover letter, or its first patch."""
+    """Return the mail that begins each version: its cover letter or its first patch."""
     found: dict[int, tuple[int, Message]] = {}
     for message in messages:
         patch = patch_subject(message.subject)
@@ -119,13 +119,13 @@ def versions_in_thread(messages: Iterable[Message]) -> list[tuple[int, Message]]
 
 
 def series_of(thread: Thread) -> PatchSubject | None:
-    """What other threads of its series are found by; None where nothing can be."""
+    """Return the subject that identifies the series of the thread, or None."""
     patch = patch_subject(thread.subject)
     return patch if patch is not None and len(patch.title) >= SHORTEST_TITLE else None
 
 
 async def threads_of_series(clients: Clients, thread: Thread) -> list[tuple[int, Thread]]:
-    """The threads of the same list that have a version of this series, by version, this one among them."""
+    """Return the threads of the same list with versions of this series, by version, including this thread."""
     series, source = series_of(thread), next(iter(thread.sources), thread.source)
     if series is None or source is None:
         return []

@@ -1,6 +1,7 @@
-"""Lists out of Cosmos DB: filtered, sorted, and cut into pages by opaque cursors.
+"""Lists from Cosmos DB, filtered, sorted and paged by opaque cursors.
 
-A cursor names the last item of a page, for one sort and its filters. A forged one can only skip items.
+A cursor names the last item of a page for one sort order and its filters. A forged cursor can only skip
+items.
 """
 
 import base64
@@ -30,7 +31,7 @@ LONGEST_CURSOR = 1000
 @dataclass(frozen=True)
 class Page(Generic[Model]):
     items: list[Model]
-    cursor: str | None  # of the next page, where there is one
+    cursor: str | None  # of the next page, None on the last page
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Listing(Generic[Model]):
         filters: Mapping[str, Any] | None = None,
         after: str | None = None,
     ) -> Page[Model]:
-        """One page. A filter that is None is not applied; the list's first sort is the default."""
+        """Return one page. A filter that is None is not applied, and the first sort order is the default."""
         sort = sort or self.query.sorts[0]
         chosen = {name: value for name, value in (filters or {}).items() if value is not None}
         if store.readable is not None and "readable" in self.query.filters:
@@ -56,7 +57,7 @@ class Listing(Generic[Model]):
         position = None if after is None else _position(after, binding)
         values = chosen if position is None else {**chosen, "value": position[0], "last": position[1]}
         query = self.query.page(chosen.keys(), sort, position)
-        # One row more than the page holds tells whether another page follows.
+        # One additional row shows whether another page follows.
         rows = [row async for row in store.query(query, Session(), limit=size + 1, **values)]
         cursor = None
         if len(rows) > size:
@@ -83,13 +84,13 @@ def _cursor(value: str | int | None, id_: str, binding: str) -> str:
 def _position(cursor: str, binding: str) -> ListPosition:
     try:
         if len(cursor) > LONGEST_CURSOR:
-            raise ValueError  # noqa: TRY301 - handled like the rest
+            raise ValueError  # noqa: TRY301 - handled like the errors below
         padded = cursor + "=" * (-len(cursor) % 4)
-        made_for, value, id_ = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        bound_to, value, id_ = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
         if not (isinstance(value, str | int | None) and isinstance(id_, str)):
-            raise TypeError  # noqa: TRY301 - likewise
+            raise TypeError  # noqa: TRY301 - handled like the errors below
     except (ValueError, TypeError, RecursionError):
         raise InvalidCursorError("is not a cursor of this API") from None
-    if made_for != binding:
-        raise InvalidCursorError("belongs to another request: keep filters and order while paging")
+    if bound_to != binding:
+        raise InvalidCursorError("belongs to another request. Keep filters and order while paging")
     return value, id_

@@ -1,4 +1,4 @@
-"""The lists that there are, and what one has: the newest reports, its threads, its activity by month."""
+"""The lists, and the contents of a list: newest reports, threads and activity by month."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ from shared.views.parameters import AboutDraft, After, Participant, QueryParamet
 
 
 async def source_names(connected: Clients) -> list[str]:
-    """The lists that archives came from, whether they are defined as sources or not."""
+    """Return the names of the lists that archives came from, including lists without a source definition."""
     found: list[object] = [name async for name in connected.store.query(SOURCE_NAMES, Session())]
     return sorted({str(name) for name in found})
 
@@ -42,19 +42,18 @@ async def latest_archives(connected: Clients, source: str | None = None) -> list
 
 
 async def latest_reports(connected: Clients, size: int, **filters: object) -> list[Report]:
-    """The current reports of the discussions that had a message last."""
     page = await REPORTS.page(connected.store, sort="-last_message_date", filters=filters, size=size)
     return page.items
 
 
 async def latest_digests(connected: Clients, size: int, **filters: object) -> list[Report]:
-    """Digests of weeks and months, sorted by the period in their scope, the latest first."""
+    """Return digests of weeks and months, ordered by their period, the latest first."""
     found = await latest_reports(connected, size, digests=True, **filters)
     return sorted(found, key=lambda report: report.scope.rpartition(":")[2], reverse=True)
 
 
 MONTHS = 24
-# From bottom to top: settled one way, the other way, not settled, and nothing to settle.
+# From bottom to top.
 BANDS: Mapping[str, frozenset[OutcomeKind]] = {
     "accepted": frozenset({OutcomeKind.ACCEPTED, OutcomeKind.REVISED}),
     "rejected": frozenset({OutcomeKind.REJECTED}),
@@ -65,7 +64,7 @@ BANDS: Mapping[str, frozenset[OutcomeKind]] = {
 
 @dataclass
 class MonthOfList:
-    """Threads whose latest message is of this month."""
+    """The threads whose latest message is in this month."""
 
     month: str
     messages: int = 0
@@ -77,7 +76,7 @@ class MonthOfList:
 
 
 async def timeline_of_list(clients: Clients, name: str) -> list[MonthOfList]:
-    """Two years, up to the month of the latest thread. A month without a thread is empty."""
+    """Return up to two years of months, the last one with the latest thread. Months may be empty."""
     latest = await THREADS.page(clients.store, filters={"source": name}, size=1)
     if not latest.items or latest.items[0].last_message_date is None:
         return []
@@ -100,13 +99,12 @@ def months_of(rows: Iterable[Mapping[str, Any]]) -> list[MonthOfList]:
 
 
 def band_of(row: Mapping[str, Any]) -> str:
-    """An outcome that is only a guess is none."""
+    """Return the band of the outcome. An uncertain outcome is in the band `other`."""
     found = (name for name, kinds in BANDS.items() if row.get("kind") in kinds)
     return next(found, "other") if row.get("tier") == Tier.SAID else "other"
 
 
 def months_before(last: str, count: int) -> list[str]:
-    """So many months up to the last one, oldest first."""
     at, names = datetime.fromisoformat(f"{last}-01"), [last]
     while len(names) < count:
         at = (at - timedelta(days=1)).replace(day=1)
@@ -130,7 +128,7 @@ class ListAsked(QueryParameters):
 
     @property
     def narrowed(self) -> bool:
-        """Whether this is less than the list as it first shows itself."""
+        """Return whether the list is filtered, sorted or paged."""
         return bool(self.model_dump(exclude_defaults=True))
 
     def filters(self) -> dict[str, object]:
@@ -146,7 +144,6 @@ class ListAsked(QueryParameters):
 
 
 def month_bounds(month: str) -> tuple[datetime, datetime]:
-    """Its first moment, and that of the month after."""
     first = datetime(int(month[:4]), int(month[5:]), 1, tzinfo=UTC)
     return first, (first + timedelta(days=32)).replace(day=1)
 
@@ -159,7 +156,7 @@ async def threads_of_list(clients: Clients, name: str, wanted: ListAsked, size: 
 
 
 async def calls_of_list(clients: Clients, name: str) -> list[Thread]:
-    """Calls and votes without a result: those still open by their end, then the latest of the others."""
+    """Return calls and votes without a result: open ones by their end, then the latest of the others."""
     found = await THREADS.page(clients.store, filters={"source": name, "open_call": True}, size=OPEN_CALLS)
     today = clients.runtime.now().date()
 

@@ -1,4 +1,4 @@
-"""Mails by their Message-ID, their original bytes, and a thread as an mbox."""
+"""Mails by Message-ID, their original bytes, and threads as mbox."""
 
 import asyncio
 import gzip
@@ -25,15 +25,15 @@ from shared.models.sources import Archive, Source
 from shared.models.threads import Address, Copy, Message
 from shared.threading.prepared_message import latest_date, prepare_message
 
-LONGEST_ID = 998  # a header's line is not longer (RFC 5322)
+LONGEST_ID = 998  # the longest header line (RFC 5322)
 
 
 async def mail_with_id(clients: Clients, given: str) -> list[Message]:
-    """The mail with this Message-ID, with or without its brackets: a copy for each list that has it."""
+    """Return the copies of the mail in all lists. The Message-ID may have brackets."""
     bare = bare_message_id(given)
     if not bare or len(bare) > LONGEST_ID or not bare.isprintable():
         raise NotFoundError("This is not a Message-ID.")
-    # A host may leave %2F as it is, since it would become another segment of the path.
+    # A host may keep %2F encoded, because a slash would begin a new path segment.
     spellings = dict.fromkeys((bare, bare.replace("%2F", "/").replace("%2f", "/")))
     ids = [f"<{spelling}>" for spelling in spellings]
     found = await clients.store.query_documents(Message, MESSAGES_WITH_ID, Session(), message_ids=ids)
@@ -43,7 +43,7 @@ async def mail_with_id(clients: Clients, given: str) -> list[Message]:
 
 
 async def address_in_archive(clients: Clients, message: Message, sources: Sequence[str]) -> str | None:
-    """Where the list's own archive has it, if a source of it says how that is addressed."""
+    """Return the address of the mail in the public archive of its list, if a source defines one."""
     found = await clients.store.find_many(Source, sources, Session())
     for source in found.values():
         if source.archive_template:
@@ -54,20 +54,21 @@ async def address_in_archive(clients: Clients, message: Message, sources: Sequen
 
 
 def packed_mbox(messages: Sequence[Message], *, whole: bool) -> bytes:
-    """The same bytes for the same messages."""
-    mails = (_written(message, whole=whole) for message in messages)
+    """Return a compressed mbox, which is always the same for the same messages."""
+    mails = (_mail_to_write(message, whole=whole) for message in messages)
     return gzip.compress(mbox_of(mails), mtime=0)
 
 
-def _written(message: Message, *, whole: bool) -> WrittenMail:
-    """A mail program needs Message-IDs as they are; all else is masked where addresses are not whole."""
+def _mail_to_write(message: Message, *, whole: bool) -> WrittenMail:
+    """Return the mail for the mbox. Unless `whole` is set, all addresses except Message-IDs are masked."""
 
-    def shown(text: str) -> str:
+    def visible(text: str) -> str:
         return text if whole else mask_addresses(text)
 
     def people(addresses: Sequence[Address]) -> tuple[tuple[str, str], ...]:
         return tuple(
-            (shown(one.name), one.email if whole or not one.email else masked(one.email)) for one in addresses
+            (visible(address.name), address.email if whole or not address.email else masked(address.email))
+            for address in addresses
         )
 
     return WrittenMail(
@@ -76,23 +77,25 @@ def _written(message: Message, *, whole: bool) -> WrittenMail:
         recipients=people(message.to),
         copied=people(message.cc),
         date=message.date,
-        subject=shown(message.subject),
+        subject=visible(message.subject),
         in_reply_to=message.in_reply_to or "",
         references=tuple(message.references),
-        text=shown(message.body_raw),
+        text=visible(message.body_raw),
     )
 
 
 _PLAIN = frozenset({"mbox", "eml"})
 UNPACKED_AT_ONCE, UNPACKINGS_WAITING = 2, 8
 _PIECE = 1024 * 1024
-_SAID = ("subject", "from", "to", "cc", "date", "body_raw", "body_normalized", "body_html", "segments",
-         "hidden_text", "claimed_date", "attachments", "warnings")  # fmt: skip
+_CONTENT_FIELDS = (
+    "subject", "from", "to", "cc", "date", "body_raw", "body_normalized", "body_html", "segments",
+    "hidden_text", "claimed_date", "attachments", "warnings",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class OriginalMail:
-    """A copy of a message, read from its archive. `message` has its contents."""
+    """A copy of a message as read from its archive. `message` has the contents of the copy."""
 
     message: Message
     copy: Copy
@@ -101,16 +104,16 @@ class OriginalMail:
 
 
 async def original_bytes(clients: Clients, message: Message) -> bytes:
-    """As they are in the archive; NotFoundError where their place is unknown, or the archive is gone."""
+    """Return the bytes of the mail in its archive. Raise NotFoundError if its place is unknown."""
     return (await _original(clients, message, 0, unpacks=True))[0]
 
 
 async def original_mail(
     clients: Clients, message: Message, number: int, *, unpacks: bool = False
 ) -> OriginalMail:
-    """A copy of it by its number. The first is the message; the others may say something else.
+    """Return a copy by its number. Copy 0 is the message, and other copies may have other contents.
 
-    A packed archive has to be unpacked up to the mail: only who `unpacks` may ask for that.
+    A packed archive must be unpacked up to the mail, which only callers with `unpacks` may request.
     """
     content, archive = await _original(clients, message, number, unpacks=unpacks)
     parsed = await asyncio.to_thread(_parsed, content)
@@ -118,13 +121,13 @@ async def original_mail(
         raise NotFoundError("the archive no longer has a mail at the place of this copy")
     copy = message.copies[number]
     document = prepare_message(parsed).not_after(latest_date(copy.arrived)).document
-    said = {name: document[name] for name in _SAID}
-    shown = read_document(Message, {**message.to_cosmos(), **said})
-    return OriginalMail(shown, copy, archive.file_hash, document["identity"] == copy.identity)
+    contents = {name: document[name] for name in _CONTENT_FIELDS}
+    read = read_document(Message, {**message.to_cosmos(), **contents})
+    return OriginalMail(read, copy, archive.file_hash, document["identity"] == copy.identity)
 
 
 def _parsed(content: bytes) -> ParsedMail | None:
-    """As a mailbox of one mail: lines that were escaped there are as their writer wrote them."""
+    """Parse the content as a mailbox of one mail, which also removes the escaping of lines."""
     try:
         found = next(parse_archive(io.BytesIO(content)), None)
     except MailboxError:
@@ -136,7 +139,7 @@ async def _original(
     clients: Clients, message: Message, number: int, *, unpacks: bool
 ) -> tuple[bytes, Archive]:
     if number >= len(message.copies):
-        raise NotFoundError("the place of this message in its archive is unknown; parse the archive again")
+        raise NotFoundError("the place of this message in its archive is unknown. Parse the archive again")
     copy = message.copies[number]
     archive = await clients.store.find(Archive, copy.archive_id, Session())
     if archive is None:
@@ -147,7 +150,7 @@ async def _original(
             part = await clients.blobs.read_part(ARCHIVES_CONTAINER, archive.file_path, start, length)
             return part, archive
         if not unpacks:
-            raise NotFoundError("The copy is in a packed archive, which is opened for operators alone.")
+            raise NotFoundError("The copy is in a packed archive, which only operators can open.")
         queue = await clients.resources.get("unpacking queue", _unpacking_queue)
         async with queue, opened_archive(clients.blobs, archive.file_path, archive.file_size_bytes) as path:
             return await asyncio.to_thread(_read_member, path, copy), archive

@@ -1,4 +1,4 @@
-"""Addresses of the API and of the pages, and the types of their query parameters."""
+"""Addresses of the API and of the pages, and the types of query parameters."""
 
 import re
 from datetime import UTC, date, datetime, time, timedelta
@@ -35,12 +35,12 @@ def mention_name(text: str) -> str:
 
 
 def draft_name(text: str) -> str:
-    """A draft without its version, or an RFC, BCP or STD, in the spelling that is stored."""
+    """Return the stored spelling of an RFC, BCP, STD or draft, without the version of a draft."""
     return draft_base(mention_name(text))
 
 
 def _day(value: Any) -> Any:
-    """Pydantic would also accept numbers as days."""
+    """Refuse values that are not days. Pydantic would also accept numbers."""
     if isinstance(value, str) and not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
         raise ValueError("must be a day such as 2024-03-31")
     return value
@@ -58,14 +58,13 @@ Participant = Annotated[str | None, Field(min_length=1, max_length=320, descript
 
 
 def by_person(person: str | None) -> dict[str, object]:
-    """The filter that finds a participant: by address where it is one, else by name."""
     if person is not None and "@" in person and " " not in person:
         return {"address": person.lower()}
     return {"participant": person}
 
 
 class QueryParameters(BaseModel):
-    """The parameters of an endpoint. An unknown one is an error: a misspelt filter must not be ignored."""
+    """The parameters of an endpoint. An unknown one is an error, so that no misspelled filter is ignored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -75,7 +74,7 @@ def start_of(day: date | None) -> datetime | None:
 
 
 def day_after(day: date | None) -> datetime | None:
-    """A period includes its last day."""
+    """Return the start of the next day, because a period includes its last day."""
     return datetime.combine(day, time(), UTC) + timedelta(days=1) if day and day < date.max else None
 
 
@@ -142,17 +141,16 @@ def api_of(kind: str, id_: str) -> str:
 
 
 def page_of(kind: str, id_: str) -> str:
-    """Of threads, reports, sources, drafts or archives."""
     return f"/{kind}/{quote(id_, safe='')}"
 
 
 def page_of_mail(message_id: str, quoted: str = "") -> str:
-    """The mail by its Message-ID, an address that lasts; with words of it, these are marked."""
+    """Return the permanent address of a mail by its Message-ID. Quoted words are marked on the page."""
     address = f"/m/{quote(bare_message_id(message_id), safe='@')}"
     return f"{address}?{urlencode({'quote': quoted})}#quote" if quoted else address
 
 
 def page_of_message(thread_id: str, message_key: str, anchor: str = "", report: str = "") -> str:
-    """The message on its thread's page, which `at` selects. With a report, the page marks its citations."""
+    """Return the address of the message on the page of its thread. A report marks its citations there."""
     asked = urlencode({"report": report, "at": message_key} if report else {"at": message_key})
     return f"{page_of('threads', thread_id)}?{asked}#{anchor or 'm-' + message_key}"

@@ -1,7 +1,7 @@
-"""The language of the search box: words that rank, and operators that restrict, as OData of AI Search.
+"""The query language of the search box: words that rank, and operators that filter.
 
-A query is clauses that must all hold: `from:leo`, `"an exact phrase"`, `-word`, or alternatives joined by OR.
-Words alone only rank, by text and by meaning. A standard's name or a Message-ID among them restricts, too.
+A query consists of clauses that must all hold, such as `from:leo`, `"an exact phrase"`, `-word`, or
+alternatives with OR. Plain words only rank, but names of standards and Message-IDs also filter.
 """
 
 import difflib
@@ -28,12 +28,12 @@ _ADDRESS = re.compile(r"<?[^\s<>@\"]+@[^\s<>@\"]+>?")
 
 
 class QueryError(ValueError):
-    """The place in the query, and the remedy."""
+    """An error in a query. Its text has the position and the remedy."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """A condition on one passage: an operator with its value, or text ("") with its words."""
+    """A condition on a passage: an operator with its value, or a text (name "") with its words."""
 
     name: str
     value: str
@@ -42,7 +42,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Clause:
-    """Alternatives, one of which must hold; or one term that must not."""
+    """Alternatives of which one must hold, or one term that must not hold."""
 
     terms: tuple[Term, ...]
     is_excluded: bool = False
@@ -57,8 +57,8 @@ class Clause:
 class Query:
     text: str
     clauses: tuple[Clause, ...] = ()
-    ranking: str = ""  # what is searched for by words and by meaning; empty: the latest mails come first
-    named: tuple[str, ...] = field(default=())  # standards and Message-IDs, each of which has a page
+    ranking: str = ""  # the words to search for. If empty, the latest mails come first
+    named: tuple[str, ...] = field(default=())  # standards and Message-IDs that have a page
 
     def terms(self, *names: str) -> list[Term]:
         found = (term for clause in self.clauses for term in clause.terms)
@@ -66,7 +66,6 @@ class Query:
 
     @property
     def only_list(self) -> str | None:
-        """The list that all of it is about, where there is one."""
         alone = (
             clause.terms[0] for clause in self.clauses if len(clause.terms) == 1 and not clause.is_excluded
         )
@@ -74,7 +73,7 @@ class Query:
 
     @property
     def is_exact(self) -> bool:
-        """Whether it asks for exact words or a name: what fits is an answer, whatever the words weigh."""
+        """Return whether the query has exact words or names, so that every match is an answer."""
         return any(
             term.is_phrase or term.name in EXACT
             for clause in self.clauses
@@ -83,9 +82,9 @@ class Query:
         )
 
     def to_odata(self, threads: Mapping[Term, Sequence[str]], known_since: str | None = None) -> str | None:
-        """The filter. `threads` has the threads of the terms that only what was read of them can answer.
+        """Return the OData filter. `threads` has the threads that match terms about readings.
 
-        Where there are more, they are known since a date: an exclusion finds nothing before it.
+        If not all threads are known, exclusions are limited to the time since `known_since`.
         """
         conditions = []
         excluded = [term for clause in self.clauses if clause.is_excluded for term in clause.terms]
@@ -106,7 +105,7 @@ class _Parser:
         self._text = text
         self._clauses: list[Clause] = []
         self._words: list[str] = []
-        self._or_at: int | None = None  # of an OR that waits for what is right of it
+        self._or_at: int | None = None  # the position of an OR that waits for its right side
 
     def parse(self) -> Query:
         at = 0
@@ -118,13 +117,13 @@ class _Parser:
             if token is None:
                 place = f"The quotation mark at character {at + 1}"
                 raise QueryError(f"{place} is not closed. Close or remove it.")
-            self._take(token)
+            self._add_token(token)
             at = token.end()
         if self._or_at is not None:
             raise _no_alternative(self._or_at)
         return _query(self._text, self._clauses, self._words)
 
-    def _take(self, token: re.Match[str]) -> None:
+    def _add_token(self, token: re.Match[str]) -> None:
         if not _WORD.search(token[0]):
             _refuse_empty(token)
         elif token[0] == "OR":
@@ -148,7 +147,7 @@ class _Parser:
 
 
 def _query(text: str, clauses: list[Clause], words: list[str]) -> Query:
-    """Words that stand alone only rank, unless they name a standard, a mail or an address."""
+    """Create the query. Single words only rank unless they name a standard, a mail or an address."""
     kept = [clause for clause in clauses if not clause.only_ranks]
     free = [clause.terms[0].value for clause in clauses if clause.only_ranks]
     named = find_mentions(" ".join(free))
@@ -168,7 +167,7 @@ def _query(text: str, clauses: list[Clause], words: list[str]) -> Query:
 
 
 def _refuse_empty(token: re.Match[str]) -> None:
-    """An arrow or a dash among words is harmless. What restricts must say to what."""
+    """Refuse an operator without words. Other tokens without words are ignored."""
     if token["phrase"] is not None or token["minus"]:
         raise QueryError(f"{token[0]} at character {token.start() + 1} has no letter or digit. Remove it.")
 
@@ -207,9 +206,6 @@ def _text(token: re.Match[str], value: str) -> Term:
     return Term("", value, token["phrase"] is not None)
 
 
-# the values of operators
-
-
 def _any(value: str) -> str:
     if not _WORD.search(value):
         raise ValueError("has no letter or digit")
@@ -243,7 +239,6 @@ def _one_of(*values: str) -> Callable[[str], str]:
 
 
 def _period(value: str) -> str:
-    """A year, a month or a day, as its first day and the day after it."""
     year, month, day = (*value.split("-"), "", "")[:3]
     try:
         first = date.fromisoformat(f"{year}-{month or '01'}-{day or '01'}")
@@ -270,12 +265,9 @@ OPERATORS: dict[str, tuple[Callable[[str], str], str]] = {
     "has": (_one_of("patch"), "has:patch"),
     "mid": (bare_message_id, "mid:a@example.org"),
 }
-"""Each operator with the check of its value, and an example."""
+"""Each operator with the check of its value and an example."""
 EXACT = ("subject", "draft", "rfc", "mid", "id")
 OF_THREADS = ("outcome", "genre", "stance", "is")
-
-
-# as OData
 
 
 def _condition(term: Term, threads: Mapping[Term, Sequence[str]]) -> str:
@@ -285,7 +277,7 @@ def _condition(term: Term, threads: Mapping[Term, Sequence[str]]) -> str:
 
 
 def _matches(term: Term, fields: str) -> str:
-    """All words of the value, in this order where it is a phrase. Nothing in it is syntax."""
+    """Return the condition for all words of the value, in this order for a phrase. The value is escaped."""
     words = " ".join(_WORD.findall(term.value))
     text = f'"{words}"' if term.is_phrase or " " in words else words
     return f"search.ismatch({quoted(text)}, '{fields}', 'simple', 'all')"
@@ -296,7 +288,7 @@ def _of_person(term: Term, address: str, name: str) -> str:
 
 
 def drafts_of(name: str) -> list[str]:
-    """A draft without a version means all its versions."""
+    """Return the name, or all versions of a draft without a version."""
     versions = range(100 if name.startswith("draft-") and draft_base(name) == name else 0)
     return [name, *(f"{name}-{number:02d}" for number in versions)]
 
@@ -310,7 +302,7 @@ def _instant_of(day: str) -> str:
 
 
 def _of_id(term: Term) -> str:
-    """A word with an @ is the id of a mail, or somebody's address."""
+    """Match a word with an @ as the id of a mail or as an address."""
     address = quoted(term.value.lower())
     return (
         f"message_id eq {quoted(f'<{term.value}>')} or sender eq {address} "

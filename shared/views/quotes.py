@@ -1,4 +1,4 @@
-"""Whether words stand in a mail, as its sender's own."""
+"""Verification of quotes: whether words are in a mail as its sender's own."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ from shared.model_reading.evidence import find_words
 from shared.models.threads import Message
 from shared.views.ranking import sentences_of
 
-OWN = "These words stand in the mail, as its sender's own."
-QUOTED = "The mail only quotes these words: they are somebody else's."
-ABSENT = "These words do not stand in the mail."
+OWN = "The mail contains these words as its sender's own."
+QUOTED = "The mail only quotes these words from another mail."
+ABSENT = "The mail does not contain these words."
 TOO_SHORT = "Give at least three words, or a whole sentence."
 LEAST_WORDS = 3
 QUOTATIONS = frozenset({SegmentKind.QUOTE, SegmentKind.ATTRIBUTION})
@@ -22,7 +22,7 @@ class Verdict:
 
 
 def verify_quote(message: Message, quote: str) -> Verdict:
-    """Verbatim but for white space, at the edges of words, and outside of what the mail quotes."""
+    """Search whole words, verbatim except for white space, in the mail without its quotations."""
     own = own_text(message)
     if len(quote.split()) < LEAST_WORDS and quote.strip() not in _sentences(own):
         return Verdict(is_confirmed=False, reason=TOO_SHORT)
@@ -38,7 +38,7 @@ def _sentences(own: str) -> set[str]:
 
 
 def own_text(message: Message) -> str:
-    """The body without what it quotes. What stands before and after a quotation is not one sentence."""
+    """Return the body with each quotation replaced by a null character, which separates sentences."""
     text, parts, at = message.body_raw, list[str](), 0
     for segment in sorted(read_segments(message.segments), key=lambda segment: segment.start):
         if segment.kind in QUOTATIONS and segment.start >= at:

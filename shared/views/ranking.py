@@ -1,7 +1,7 @@
-"""How well passages answer a query: what the words weigh, the best sentence, and where an answer begins.
+"""Ranking of passages: the weight of words, the best sentence, and the limit for answers.
 
-The service ranks by position only, so its scores say nothing about relevance. The best passages that it finds
-are weighed again by their vectors and by the share of the query's words that they have.
+The scores of the service show no relevance, so its best passages are weighed again by their vectors and by
+the share of the query's words that they contain.
 """
 
 import math
@@ -26,38 +26,40 @@ _STOP = frozenset(
     were what when where whether which who whom whose why will with would you your""".split()  # noqa: SIM905
 )
 LONGEST_SENTENCE = 400
-LEAST_WORDS = 3  # of a sentence that says something
+LEAST_WORDS = 3  # in a meaningful sentence
 _CODE = re.compile(r"(?:^|\s)(?:\+{1,2}|\$|>8|@@)\s|\b(?:Subject|Signed-off-by): ")
 _AROUND_WORDS = ".,:;!?()[]\"'`*_\u201c\u201d\u2018\u2019"
-RARE = 3  # a word on fewer passages weighs no more: it may be nothing but unusual
+RARE = 3  # a word in fewer passages has no more weight, because it may only be unusual
 
 
 @dataclass(frozen=True)
 class Weights:
-    """Chosen on one half of the labeled queries (evaluation/search_quality.py)."""
+    """The weights, chosen on one half of the labeled queries (evaluation/search_quality.py)."""
 
     meaning: float = 1.6  # the cosine of the vectors
-    words: float = 0.4  # the share of the query's words, rare ones first, in passage, subject or sender
-    head: float = 0.95  # the same in subject and sender
-    place: float = 0.06  # how far ahead the service has it
-    next_passage: float = 0.25  # what a thread's next passage adds, the one after it the square of this
+    words: float = (
+        0.4  # the share of the query's words in passage, subject or sender, with more weight for rare words
+    )
+    head: float = 0.95  # the same in subject and sender only
+    place: float = 0.06  # bonus for the rank that the service gives
+    next_passage: float = 0.25  # bonus for the next passage of a thread, squared for the passage after it
     evidence_of_words: float = 0.5
-    absent: float = 0.3  # against it: the share of the words that no passage has
-    unmeant: float = 0.3  # against it: the share of the words that it neither has nor means
-    floor: float = 0.47  # the least evidence with which the best thread is an answer
-    floor_by_words: float = 0.2  # the same where there are no vectors
-    tail: float = 0.2  # how much less the other threads may have
+    absent: float = 0.3  # penalty for words that are in no passage
+    unmeant: float = 0.3  # penalty for words that the passage neither contains nor means
+    floor: float = 0.47  # the least evidence of the best thread
+    floor_by_words: float = 0.2  # the same without vectors
+    tail: float = 0.2  # how much less evidence the other threads may have
 
 
 WEIGHTS = Weights()
 MOST_VARIANTS = 16
 Vectors = Mapping[str, Sequence[float]]
-"""Of the query as a whole (""), and of the query without each of its terms."""
+"""The vectors of the query (key "") and of the query without each of its terms."""
 
 
 @dataclass(frozen=True)
 class Passage:
-    """The parts of a hit that count."""
+    """The ranked parts of a hit."""
 
     text: str
     subject: str
@@ -68,13 +70,13 @@ class Passage:
 @dataclass(frozen=True)
 class Weighed:
     score: float
-    """For the order."""
+    """Determines the order."""
     evidence: float
-    """For the floor: how sure it is that the passage is about the query."""
+    """Compared with the floor: the certainty that the passage is about the query."""
 
 
 def texts_to_embed(query: str) -> dict[str, str]:
-    """The query, and the query without each term: a passage that is nearer without a term is not about it."""
+    """Return the query, and the query without each term. A passage nearer without a term is not about it."""
     words = _TOKEN.findall(query)
     texts = {"": query}
     for term in content_terms(query)[:MOST_VARIANTS]:
@@ -83,20 +85,20 @@ def texts_to_embed(query: str) -> dict[str, str]:
 
 
 def stem(word: str) -> str:
-    """A word without its ending, roughly: `expires`, `expired` and `expiring` are one."""
+    """Return the word without its ending. `expires`, `expired` and `expiring` have the same stem."""
     folded = word.lower().replace("\u2019", "'").removesuffix("'s")
     shorter = _SUFFIX.sub("", folded)
-    return shorter if len(shorter) > 2 else folded  # noqa: PLR2004 - shorter ones say nothing
+    return shorter if len(shorter) > 2 else folded  # noqa: PLR2004 - shorter stems are ambiguous
 
 
 def content_terms(text: str) -> list[str]:
-    """The terms of the words that say something, or of all where none does."""
+    """Return the stems of the content words, or of all words if there are none."""
     words = [word for word in _TOKEN.findall(text) if word.lower() not in _STOP]
     return list(dict.fromkeys(stem(word) for word in words or _TOKEN.findall(text)))
 
 
 def has_content(text: str) -> bool:
-    """Whether a word says something. Two letters are too few."""
+    """Return whether the text has a content word of more than two letters."""
     return any(len(word) > 2 and word.lower() not in _STOP for word in _TOKEN.findall(text))  # noqa: PLR2004
 
 
@@ -105,13 +107,13 @@ def all_terms(text: str) -> set[str]:
 
 
 class Weigher:
-    """Weighs the passages that were found for one query."""
+    """Weighs the passages that a query found."""
 
     def __init__(self, query: str, vectors: Vectors | None, passages: Sequence[Passage]) -> None:
         self._terms = content_terms(query)
         heads = [all_terms(f"{passage.subject} {passage.sender}") for passage in passages]
         both = [head | all_terms(passage.text) for head, passage in zip(heads, passages, strict=True)]
-        # A word that the corpus has is on the best passages, as the service finds them: rare ones weigh more.
+        # Words that are rare in the best passages of the service have more weight.
         count = len(passages) + 1
         frequency = {term: sum(term in terms for terms in both) for term in self._terms}
         self._weight: dict[str, float] = {
@@ -137,11 +139,10 @@ class Weigher:
         return Weighed(score, evidence)
 
     def nearness(self, number: int) -> float:
-        """The cosine of the passage's vector and the query's."""
         return float(self._near[""][number]) if self.has_vectors else 0.0
 
     def _unmeant(self, number: int) -> float:
-        """The share of the words that the passage lacks, and without which the query is no less near."""
+        """Return the share of words that the passage lacks and that do not bring the query nearer."""
         near = self.nearness(number)
         return self._share(
             {
@@ -152,14 +153,13 @@ class Weigher:
         )
 
     def words_in(self, text: str) -> float:
-        """The share of the query's words that a text has, by weight."""
         return self._share(all_terms(text))
 
     def _share(self, terms: set[str]) -> float:
         return math.fsum(self._weight[term] for term in self._terms if term in terms) / self._total
 
     def best_sentence(self, text: str) -> tuple[int, int]:
-        """The part of a passage that has most of the query's words; of equals the first prose."""
+        """Return the span of the sentence with most words of the query. Prose is preferred."""
 
         def fit(span: tuple[int, int]) -> tuple[float, bool, int]:
             sentence = text[slice(*span)]
@@ -169,7 +169,6 @@ class Weigher:
 
 
 def is_prose(sentence: str) -> bool:
-    """Whether most of it is words: neither code nor a line of marks."""
     if _CODE.search(sentence):
         return False
     words = sentence.split()
@@ -178,7 +177,7 @@ def is_prose(sentence: str) -> bool:
 
 
 def sentences_of(text: str) -> list[tuple[int, int]]:
-    """The places of a passage's sentences, without the white space around them. A long one is cut."""
+    """Return the spans of the sentences without surrounding white space. Long sentences are cut."""
     starts = sentence_starts(text) or [0]
     spans: list[tuple[int, int]] = []
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
@@ -190,7 +189,7 @@ def sentences_of(text: str) -> list[tuple[int, int]]:
 
 
 def _nearness(vectors: Vectors, passages: Sequence[Passage]) -> dict[str, NDArray[np.float32]]:
-    """By variant of the query: the cosine of its vector and of each passage's. Empty without vectors."""
+    """Return the cosines of each variant of the query with each passage. Empty without vectors."""
     if not vectors or any(passage.vector is None for passage in passages) or not passages:
         return {}
     matrix = _unit(np.asarray([passage.vector for passage in passages], np.float32))

@@ -1,4 +1,4 @@
-"""The documents as readers see them, without the fields that only the stages use."""
+"""The documents as shown to readers, without the fields that only stages use."""
 
 from datetime import datetime
 from typing import Any, Self
@@ -23,8 +23,8 @@ from shared.views.parameters import api_of, page_of, page_of_mail, page_of_messa
 ReplyLinks = dict[str, str]
 
 
-def _error_shown(document: RetryableDocument) -> str | None:
-    """An error can quote mail, or name what is not public: it is for operators."""
+def _visible_error(document: RetryableDocument) -> str | None:
+    """Return the error for operators only, because it can quote mail or private names."""
     return document.lastError if current_caller().reads_all else None
 
 
@@ -32,8 +32,8 @@ class ReadModel(BaseModel):
     model_config = ConfigDict(populate_by_name=True, extra="forbid")
 
     @classmethod
-    def taken(cls, document: BaseModel, **others: Any) -> Self:
-        """The fields that both have, as they are, and the others."""
+    def from_document(cls, document: BaseModel, **others: Any) -> Self:
+        """Create the model from the fields with the same names and from `others`."""
         common = type(document).model_fields.keys() & cls.model_fields.keys()
         return cls(**{**{name: getattr(document, name) for name in common}, **others})
 
@@ -63,7 +63,7 @@ class ThreadItem(ReadModel):
 
     @classmethod
     def of(cls, thread: Thread) -> "ThreadItem":
-        return cls.taken(thread, genre=thread.genre, links=_thread_links(thread))
+        return cls.from_document(thread, genre=thread.genre, links=_thread_links(thread))
 
 
 class ThreadDetail(ThreadItem):
@@ -74,7 +74,7 @@ class ThreadDetail(ThreadItem):
     @classmethod
     def of(cls, thread: Thread) -> "ThreadDetail":
         links = _thread_links(thread)
-        return cls.taken(thread, genre=thread.genre, last_error=_error_shown(thread), links=links)
+        return cls.from_document(thread, genre=thread.genre, last_error=_visible_error(thread), links=links)
 
 
 class ThreadList(ReadModel):
@@ -83,7 +83,7 @@ class ThreadList(ReadModel):
 
 
 class MessageInThread(ReadModel):
-    """A message at its place: in the order of reading, an answer comes after what it answers."""
+    """A message in reading order, in which replies follow the message that they answer."""
 
     message_key: str
     message_id: str
@@ -98,7 +98,7 @@ class MessageInThread(ReadModel):
 
 
 class AnswerElsewhere(ReadModel):
-    """A mail of another list that answers a message here. It takes no part in what is counted here."""
+    """A mail of another list that answers a message of the thread. It is not counted in the thread."""
 
     message_key: str
     message_id: str
@@ -157,11 +157,11 @@ class MessageDetail(ReadModel):
     @classmethod
     def of(cls, message: Message) -> "MessageDetail":
         own, thread = message_links(message.id, message.thread_id), api_of("threads", message.thread_id)
-        return cls.taken(
+        return cls.from_document(
             message,
             segments=[SegmentOfBody(**segment) for segment in message.segments],
             sender=message.from_,
-            last_error=_error_shown(message),
+            last_error=_visible_error(message),
             links={**own, "raw": f"{own['self']}/raw", "thread": thread},
         )
 
@@ -193,7 +193,7 @@ class ChunkItem(ReadModel):
             "thread": api_of("threads", chunk.thread_id),
         }
         spans = chunk.metadata.get("spans", [])
-        return cls.taken(chunk, spans=spans, last_error=_error_shown(chunk), links=links)
+        return cls.from_document(chunk, spans=spans, last_error=_visible_error(chunk), links=links)
 
 
 class ChunkList(ReadModel):
@@ -229,11 +229,11 @@ class ReportItem(ReadModel):
 
     @classmethod
     def of(cls, report: Report) -> "ReportItem":
-        return cls.taken(report, links=_report_links(report))
+        return cls.from_document(report, links=_report_links(report))
 
 
 class CitationShown(ReadModel):
-    """A quote and where it stands; `page` leads to the very sentence."""
+    """A quote and its place. `page` is the address of the sentence."""
 
     chunk_id: str
     message_id: str
@@ -246,7 +246,7 @@ class CitationShown(ReadModel):
 
     @classmethod
     def of(cls, citation: Citation, thread_id: str | None, page: str | None) -> "CitationShown":
-        return cls.taken(citation, thread_id=thread_id, page=page)
+        return cls.from_document(citation, thread_id=thread_id, page=page)
 
 
 class SummaryDetail(ReadModel):
@@ -270,7 +270,7 @@ class SummaryDetail(ReadModel):
     @classmethod
     def of(cls, summary: Summary, citations: list[CitationShown]) -> "SummaryDetail":
         reason, notes = summary.metadata.reason, summary.metadata.notes
-        return cls.taken(summary, citations=citations, reason=reason, notes=notes)
+        return cls.from_document(summary, citations=citations, reason=reason, notes=notes)
 
 
 class ReportList(ReadModel):
@@ -285,7 +285,7 @@ class ReportDetail(ReportItem):
 
 
 class Highlight(ReadModel):
-    """A stretch of a found passage: whether it is what was searched for."""
+    """A part of a found passage, and whether it matches the query."""
 
     text: str
     match: bool
@@ -302,7 +302,7 @@ class FoundItem(ReadModel):
     sender: Address = Field(alias="from")
     date: datetime | None
     text: str
-    sentence: str  # the part of `text` that has most of what was searched for
+    sentence: str  # the sentence of `text` that fits the query best
     highlights: list[list[Highlight]]
     draft_mentions: list[str]
     links: ReplyLinks
@@ -330,17 +330,17 @@ class ExactMatch(ReadModel):
 class FacetCount(ReadModel):
     value: str
     count: int
-    label: str = ""  # of a sender: the name
+    label: str = ""  # the name of a sender
 
 
 class Quote(ReadModel):
-    """A sentence in its author's words. `page` shows it in its mail, marked."""
+    """A sentence in its author's words. `page` shows it marked in its mail."""
 
     text: str
     message_id: str
     sender: Address = Field(alias="from")
     date: datetime | None
-    stance: str | None = None  # of a position: support, oppose or mixed
+    stance: str | None = None  # for a position: support, oppose or mixed
     page: str
 
     @classmethod
@@ -352,7 +352,7 @@ class Quote(ReadModel):
 
 
 class WrittenSentence(ReadModel):
-    """A sentence in a chat model's words, and the sentences of the mail that bear it."""
+    """A sentence of a chat model, and the sentences of the mail that support it."""
 
     text: str
     quotes: list[Quote]
@@ -364,17 +364,17 @@ class AnswerThread(ReadModel):
     source: str | None
     outcome: ShownOutcome | None
     sentences: list[Quote]
-    written: list[WrittenSentence] | None = None  # None: the chat model was not asked
+    written: list[WrittenSentence] | None = None  # None if the chat model was not asked
     note: str | None = None  # why the chat model wrote nothing
     links: ReplyLinks
 
 
 class Answer(ReadModel):
     question: str
-    text: str  # where nothing shows an answer: that; else empty
+    text: str  # a note if nothing shows an answer, otherwise empty
     threads: list[AnswerThread]
-    left_out: int  # further threads that are about it
-    model: str | None  # the chat model that writes answers to such a question
+    left_out: int  # other threads that match
+    model: str | None  # the chat model that can add sentences
     note: str | None
 
 
@@ -382,7 +382,7 @@ class SearchAnswer(ReadModel):
     query: str
     mode: str
     note: str | None
-    total: int | None  # threads, where the query has words; else passages, the latest first
+    total: int | None  # threads if the query has words, otherwise passages with the latest first
     exact: list[ExactMatch]
     threads: list[FoundThread]
     items: list[FoundItem]  # the passages of these threads

@@ -1,4 +1,4 @@
-"""Search by words (full text) and by meaning (vectors), for the API, the pages and the command line."""
+"""Search by words and by meaning, for the API, the pages and the command line."""
 
 import asyncio
 import logging
@@ -42,12 +42,12 @@ from shared.views.ranking import WEIGHTS, Passage, Vectors, Weighed, Weigher, te
 from shared.views.read_models import ExactMatch, FacetCount, FoundItem, FoundThread, Highlight
 
 log = logging.getLogger(__name__)
-DEEPEST = 1000  # paging ends here
-CANDIDATES = 100  # passages that are weighed
-COUNTED_PASSAGES = 4  # of a thread
+DEEPEST = 1000  # the last result that paging reaches
+CANDIDATES = 100  # weighed passages
+COUNTED_PASSAGES = 4  # passages of a thread that count
 MOST_FACETS = 12
 ENCODED_AT_ONCE, ENCODINGS_WAITING = 2, 8
-MARKS = ("\ue000", "\ue001")  # around matches: private-use characters, which a mail's text hardly has
+MARKS = ("\ue000", "\ue001")  # around matches, in private-use characters that mail hardly contains
 FACETS = ("source,count:20", "writer,count:40", "draft_mentions,count:12", "date,interval:year")
 WITHOUT_MEANING = "Semantic search is not available right now. Results are keyword matches only."
 NOT_ALL_THREADS = f"Only the latest {MOST_READINGS:,} threads that fit the operators are searched."
@@ -80,11 +80,10 @@ class SearchAsked(QueryParameters):
         return parse_search(self.q)
 
     def parameters(self) -> dict[str, Any]:
-        """Those that were given, as they are written in an address."""
         return self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude_none=True)
 
     def filters(self, condition: str | None) -> Filters:
-        """All that a passage must fulfill: the only place where a search gets its filter."""
+        """Return all conditions on a passage. Every search gets its filter here."""
         return Filters(
             thread_id=self.thread,
             message_key=self.message,
@@ -107,9 +106,9 @@ class SearchResult:
     notes: list[str]
     facets: dict[str, list[FacetCount]]
     documents: Mapping[str, Thread]
-    """The threads, where they could be read."""
+    """The threads that could be read."""
     evidence: Mapping[str, float]
-    """By thread: how sure it is that the thread is about the query."""
+    """By thread, the certainty that the thread is about the query."""
 
     @property
     def note(self) -> str | None:
@@ -121,17 +120,16 @@ class SearchResult:
 
     @property
     def following(self) -> int | None:
-        """How many results the next page skips, where there is one."""
+        """Return the number of results before the next page, or None on the last page."""
         skip = self.wanted.skip + self.wanted.limit
         return skip if skip < min(self.total, DEEPEST) else None
 
     def exact(self, *, people: bool) -> list[ExactMatch]:
-        """The standards, mails and people that the query names, where something was found of them."""
         return list(_exact(self, people=people)) if self.threads else []
 
 
 async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
-    """Search in at most three calls to services. If the model fails, search by words, and say so."""
+    """Search with at most three calls to services. If the model fails, search by words and add a note."""
     query, notes = wanted.query, list[str]()
     (threads, known_since), vectors = await asyncio.gather(
         _threads_of(clients, wanted, notes), _vectors(clients, wanted)
@@ -153,12 +151,12 @@ async def find(clients: Clients, wanted: SearchAsked) -> SearchResult:
         latest_first=not query.ranking,
     )
     ranked = _ranked(hits, wanted, vectors)
-    shown = list(ranked)[wanted.skip : wanted.skip + wanted.limit] if query.ranking else list(ranked)
-    outcomes = await _outcomes(clients, shown)
-    found = [_found_thread(key, ranked[key][1], outcomes.get(key)) for key in shown]
+    keys = list(ranked)[wanted.skip : wanted.skip + wanted.limit] if query.ranking else list(ranked)
+    outcomes = await _outcomes(clients, keys)
+    found = [_found_thread(key, ranked[key][1], outcomes.get(key)) for key in keys]
     facets = _counted(passages for _, passages in ranked.values()) if query.ranking else hits.facets
     total = len(ranked) if query.ranking else hits.total or 0
-    evidence = {key: ranked[key][0].evidence for key in shown}
+    evidence = {key: ranked[key][0].evidence for key in keys}
     return SearchResult(wanted, found, total, mode, notes, _shown_facets(facets), outcomes, evidence)
 
 
@@ -173,8 +171,8 @@ async def _vectors(clients: Clients, wanted: SearchAsked) -> Vectors | None:
 
 
 async def vectors_for_reader(clients: Clients, query: str) -> Vectors:
-    """QueueFullError where too many searches wait: the encoder works for the pipeline, too."""
-    model = await embedder(clients)  # the first start has a time limit of its own
+    """Return the vectors of the query. Raise QueueFullError if too many searches wait for the encoder."""
+    model = await embedder(clients)  # the first start has its own time limit
     queue = await clients.resources.get("readers' encoder queue", _encoder_queue)
     texts = texts_to_embed(query)
     async with queue, clients.calls("encoder").measured("encode", writes=True):
@@ -189,7 +187,7 @@ async def _encoder_queue() -> BoundedQueue:
 async def _threads_of(
     clients: Clients, wanted: SearchAsked, notes: list[str]
 ) -> tuple[Mapping[Term, Sequence[str]], str | None]:
-    """The threads for each operator that asks for what was read of them, and since when they are known."""
+    """Return the threads for each operator about readings, and the date since which threads are known."""
     terms = wanted.query.terms(*OF_THREADS)
     if not terms:
         return {}, None
@@ -207,10 +205,10 @@ async def _threads_of(
     known_since = found[-1].get("last_message_date") if len(found) == MOST_READINGS else None
     if len(found) == MOST_READINGS:
         notes.append(NOT_ALL_THREADS)
-    return {term: [row["thread_id"] for row in found if _is_so(term, row)] for term in terms}, known_since
+    return {term: [row["thread_id"] for row in found if _matches(term, row)] for term in terms}, known_since
 
 
-def _is_so(term: Term, row: Mapping[str, Any]) -> bool:
+def _matches(term: Term, row: Mapping[str, Any]) -> bool:
     match term.name:
         case "outcome":
             return (row.get("outcome") or "unresolved") == term.value
@@ -222,7 +220,7 @@ def _is_so(term: Term, row: Mapping[str, Any]) -> bool:
 
 
 Ranked = dict[str, tuple[Weighed, list[tuple[Hit, str]]]]
-"""By thread, the best first: how well it answers, and its passages with their best sentences."""
+"""By thread, the best first: its weight, and its passages with their best sentences."""
 
 
 def _ranked(hits: Sequence[Hit], wanted: SearchAsked, vectors: Vectors | None) -> Ranked:
@@ -237,7 +235,7 @@ def _ranked(hits: Sequence[Hit], wanted: SearchAsked, vectors: Vectors | None) -
         by_thread.setdefault(hits[number].payload["thread_id"], []).append(number)
     best = {key: _of_thread([weighed[number] for number in numbers]) for key, numbers in by_thread.items()}
     keys = list(by_thread)
-    # Who asks by meaning alone wants what is nearest, however near that is.
+    # A search by meaning only has no limit of relevance.
     if wanted.query.ranking and wanted.mode != "meaning":
         keys = _above_floor(
             best, wanted.query, WEIGHTS.floor if weigher.has_vectors else WEIGHTS.floor_by_words
@@ -248,15 +246,15 @@ def _ranked(hits: Sequence[Hit], wanted: SearchAsked, vectors: Vectors | None) -
         latest = {key: max(str(hits[number].payload["date"]) for number in by_thread[key]) for key in keys}
         keys.sort(key=latest.__getitem__, reverse=True)
 
-    def shown(number: int) -> tuple[Hit, str]:
+    def with_sentence(number: int) -> tuple[Hit, str]:
         text = passages[number].text
         return hits[number], text[slice(*weigher.best_sentence(text))]
 
-    return {key: (best[key], [shown(number) for number in by_thread[key]]) for key in keys}
+    return {key: (best[key], [with_sentence(number) for number in by_thread[key]]) for key in keys}
 
 
 def _above_floor(best: Mapping[str, Weighed], query: Query, floor: float) -> list[str]:
-    """The threads that are about the query; none where not even the best one is."""
+    """Return the threads that are about the query, or none if the best thread is not."""
     if query.is_exact:
         return list(best)
     if max((weighed.evidence for weighed in best.values()), default=0.0) < floor:
@@ -265,7 +263,7 @@ def _above_floor(best: Mapping[str, Weighed], query: Query, floor: float) -> lis
 
 
 def _of_thread(passages: Sequence[Weighed]) -> Weighed:
-    """A thread is as good as its best passage, and better for each further good one."""
+    """Return the weight of the best passage, increased for further passages."""
     shares = [WEIGHTS.next_passage**place for place in range(COUNTED_PASSAGES)]
     score = math.fsum(share * passage.score for share, passage in zip(shares, passages, strict=False))
     return Weighed(score, max(passage.evidence for passage in passages))
@@ -277,10 +275,9 @@ def _passage(hit: Hit) -> Passage:
 
 
 async def _outcomes(clients: Clients, keys: Sequence[str]) -> dict[str, Thread]:
-    """The threads themselves, in one call."""
     try:
         return await clients.store.find_many(Thread, keys, Session()) if keys else {}
-    except SDK_ERRORS:  # hits without what came of their threads are better than none
+    except SDK_ERRORS:  # results without outcomes are better than none
         log.warning("the outcomes of the threads of a search could not be read", exc_info=True)
         return {}
 
@@ -298,7 +295,7 @@ def _found_thread(key: str, passages: Sequence[tuple[Hit, str]], thread: Thread 
 
 
 def _counted(threads: Iterable[Sequence[tuple[Hit, str]]]) -> dict[str, list[FacetValue]]:
-    """In how many of the threads each value is. The service would count what the floor has kept out."""
+    """Count the threads for each value. The service would also count threads below the limit."""
     counts: dict[str, Counter[str]] = {name.partition(",")[0]: Counter() for name in FACETS}
     for passages in threads:
         known = [hit.payload for hit, _ in passages]
@@ -314,8 +311,8 @@ def _counted(threads: Iterable[Sequence[tuple[Hit, str]]]) -> dict[str, list[Fac
 
 
 def _shown_facets(found: Mapping[str, Sequence[FacetValue]]) -> dict[str, list[FacetCount]]:
-    """A sender counts once, by the address, under the name that is most frequent."""
-    shown = {
+    """Return the facets. A sender counts once, by address, with the most frequent name."""
+    counts = {
         name: [FacetCount(value=facet.value, count=facet.count) for facet in values if facet.count][:20]
         for name, values in found.items()
         if name != "writer"
@@ -326,10 +323,10 @@ def _shown_facets(found: Mapping[str, Sequence[FacetValue]]) -> dict[str, list[F
         if address and facet.count:
             counted = senders.setdefault(address, FacetCount(value=address, count=0, label=name))
             senders[address] = counted.model_copy(update={"count": counted.count + facet.count})
-    shown["sender"] = sorted(senders.values(), key=lambda sender: -sender.count)[:MOST_FACETS]
-    shown["draft_mentions"] = shown.get("draft_mentions", [])[:MOST_FACETS]
-    shown["date"] = sorted(shown.get("date", []), key=lambda year: year.value)
-    return shown
+    counts["sender"] = sorted(senders.values(), key=lambda sender: -sender.count)[:MOST_FACETS]
+    counts["draft_mentions"] = counts.get("draft_mentions", [])[:MOST_FACETS]
+    counts["date"] = sorted(counts.get("date", []), key=lambda year: year.value)
+    return counts
 
 
 def _exact(found: SearchResult, *, people: bool) -> Iterable[ExactMatch]:
@@ -373,7 +370,7 @@ def _item(hit: Hit, sentence: str) -> FoundItem:
 
 
 def _stretches(marked: str) -> list[Highlight]:
-    """A highlighted passage split at its marks. Plain text: the caller adds markup."""
+    """Return the parts of a highlighted passage as plain text. The caller adds the markup."""
     found: list[Highlight] = []
     for position, part in enumerate(marked.split(MARKS[0])):
         inside, mark, outside = part.partition(MARKS[1])

@@ -1,4 +1,4 @@
-"""Loads archives, threads and reports by their ids, with the messages, summaries and citations."""
+"""Archives, threads and reports by id, with their messages, summaries and citations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +36,6 @@ BEGINNING = 300
 
 
 async def find_by_id(clients: Clients, model: type[Model], id_: str, what: str = "") -> Model:
-    """A document by its id alone: its partition is not part of its address."""
     for found in await clients.store.query_documents(
         model, first_with_id(model.container), Session(), id=id_
     ):
@@ -52,7 +51,7 @@ async def find_archive(clients: Clients, id_: str) -> Archive:
 
 
 async def find_report(clients: Clients, id_: str) -> tuple[Report, Summary, bool]:
-    """The report, its summary, and whether it is outdated. An earlier one is made of its summary again."""
+    """Return the report, its summary, and whether it is outdated. Old reports are made from summaries."""
     summary = await find_by_id(clients, Summary, id_.removeprefix(REPORT_PREFIX), what="report")
     report = await clients.store.find(Report, scope_id(summary.scope), Session(), partition=summary.scope)
     if report is None or report.summary_id != summary.id:
@@ -61,7 +60,7 @@ async def find_report(clients: Clients, id_: str) -> tuple[Report, Summary, bool
 
 
 async def summary_of(clients: Clients, document: Report | Thread) -> Summary | None:
-    """The summary that a report was made of, or that a thread has now."""
+    """Return the summary that a report was made from, or the current summary of a thread."""
     if document.summary_id is None:
         return None
     return await clients.store.find(
@@ -73,7 +72,6 @@ async def summary_of(clients: Clients, document: Report | Thread) -> Summary | N
 
 
 async def resolved_thread(clients: Clients, id_: str) -> Thread:
-    """The thread; where it was merged into another, that one."""
     thread = await find_resolved(clients, id_, Session())
     if thread is None:
         raise NotFoundError("There is no thread with this id.")
@@ -81,30 +79,32 @@ async def resolved_thread(clients: Clients, id_: str) -> Thread:
 
 
 async def cited_chunks(clients: Clients, citations: Sequence[Citation]) -> dict[str, Chunk]:
-    return await clients.store.find_many(Chunk, sorted({one.chunk_id for one in citations}), Session())
+    return await clients.store.find_many(
+        Chunk, sorted({citation.chunk_id for citation in citations}), Session()
+    )
 
 
 async def report_detail(clients: Clients, id_: str) -> ReportDetail:
     report, summary, outdated = await find_report(clients, id_)
-    shown = SummaryDetail.of(summary, await cited_in(clients, summary, outdated=outdated))
+    detail = SummaryDetail.of(summary, await cited_in(clients, summary, outdated=outdated))
     item = ReportItem.of(report)
-    return ReportDetail(**dict(item), evidence=report.evidence, outdated=outdated, summary=shown)
+    return ReportDetail(**dict(item), evidence=report.evidence, outdated=outdated, summary=detail)
 
 
 async def cited_in(clients: Clients, summary: Summary, *, outdated: bool) -> list[CitationShown]:
-    """The citations, with the address of the sentence on its thread's page."""
+    """Return the citations with the addresses of their sentences on the pages of threads."""
     threads = await _threads_of(clients, summary, outdated=outdated)
-    shown = []
+    cited = []
     for number, citation in enumerate(summary.citations, 1):
         key = citation.message_key or ""
         thread = threads.get(key)
         page = page_of_message(thread, key, f"c{number}", report_id(summary.id)) if thread and key else None
-        shown.append(CitationShown.of(citation, thread, page))
-    return shown
+        cited.append(CitationShown.of(citation, thread, page))
+    return cited
 
 
 async def _threads_of(clients: Clients, summary: Summary, *, outdated: bool) -> dict[str, str]:
-    """The thread of every cited message: from the citation or a current summary, or else looked up."""
+    """Return the thread of each cited message, from the citation, the current summary or a query."""
     keyed = [(cited.message_key, cited.thread_id) for cited in summary.citations if cited.message_key]
     keys = sorted({key for key, _ in keyed})
     known = {key: thread for key, thread in keyed if thread}
@@ -127,10 +127,9 @@ class Conversation:
 
 
 async def conversation_of(clients: Clients, thread: Thread, *, answers: bool = True) -> Conversation:
-    """A thread's messages, and at most fifty answers of other lists (In-Reply-To), in one query.
+    """Return the messages of a thread, and at most fifty replies in other lists, in one query.
 
-    Nothing of another list is stored with a thread, and answers are not counted there. A cross-post, which
-    the thread has itself, is no answer.
+    Replies in other lists are neither stored with the thread nor counted. A cross-post is not a reply.
     """
     if not thread.source or not answers:
         return Conversation(thread, await load_messages(clients, thread.id, Session()), [])

@@ -1,4 +1,4 @@
-"""People, drafts and RFCs: the reports and threads about one, and what a reader can subscribe to."""
+"""Reports and threads about people, drafts and RFCs, and the topics of subscriptions."""
 
 import asyncio
 import re
@@ -27,7 +27,6 @@ DraftContents = tuple[list[Report], list[Thread]]
 
 
 async def count_draft_mentions(connected: Clients) -> Counter[str]:
-    """How many indexed passages mention each draft or RFC, in any version."""
     hits = await connected.index.search("*", top=1, facets=[f"draft_mentions,count:{MAX_DRAFTS}"])
     counts: Counter[str] = Counter()
     for facet in hits.facets.get("draft_mentions", []):
@@ -36,7 +35,6 @@ async def count_draft_mentions(connected: Clients) -> Counter[str]:
 
 
 async def of_draft(connected: Clients, name: str) -> DraftContents:
-    """Its reports and its threads, the latest first."""
     store, current = connected.store, {"draft": name}
     reports, threads = await asyncio.gather(
         REPORTS.page(store, sort="-last_message_date", filters=current, size=MAX_SHOWN),
@@ -53,33 +51,33 @@ _STANDS = frozenset({PositionStance.SUPPORT, PositionStance.OPPOSE, PositionStan
 
 @dataclass(frozen=True)
 class PersonStand:
-    """A position or an objection of theirs, with the words that show it."""
+    """A position or an objection of the person, with the quote that shows it."""
 
     report: Report
     stance: PositionStance | None  # None: an objection
     fate: Fate | None
     citation: SentenceCitation
-    marks: tuple[str, ...] = ()  # what a reader has to know of the mail and its sender
+    marks: tuple[str, ...] = ()  # remarks about the mail and its sender
     said_at: datetime | None = None
-    earlier: EarlierStance | None = None  # where they stood before they changed their mind
+    earlier: EarlierStance | None = None  # the position before the person changed it
 
     @property
     def at(self) -> datetime | None:
-        """When it was said, where that is known; else when the thread was last written to."""
+        """Return the time of the position, or else of the last message of the thread."""
         return self.said_at or self.report.last_message_date
 
 
 @dataclass(frozen=True)
-class PersonShown:
+class PersonView:
     id: str
     name: str
     addresses: list[str]
-    roles: list[tuple[str, SourceRole]]  # with the list's name
+    roles: list[tuple[str, SourceRole]]  # with the name of the list
     stands: list[PersonStand]
     reports: list[Report]
 
 
-async def person_shown(clients: Clients, id_: str) -> PersonShown:
+async def person_view(clients: Clients, id_: str) -> PersonView:
     current = {"person": id_, "type": "thread"}
     page = await REPORTS.page(clients.store, sort="-last_message_date", filters=current, size=MOST_THREADS)
     if not page.items:
@@ -90,7 +88,7 @@ async def person_shown(clients: Clients, id_: str) -> PersonShown:
     )
     everyone = (participant for report in page.items for participant in report.participants)
     known = [participant for participant in everyone if _is(participant.email, id_)]
-    return PersonShown(
+    return PersonView(
         id=id_,
         name=next((address.name for address in known if address.name), ""),
         addresses=sorted({address.email.lower() for address in known}),
@@ -106,7 +104,7 @@ async def person_shown(clients: Clients, id_: str) -> PersonShown:
 
 
 def stands_of(id_: str, report: Report, reading: StoredReading) -> Iterable[PersonStand]:
-    """Only what is certain: a guess about a person is not repeated on their page."""
+    """Yield only explicit positions and objections. Guesses are not shown on a person's page."""
     for position in reading.positions:
         if _is(position.person, id_) and position.tier is Tier.SAID and position.stance in _STANDS:
             cited, marks = position.citation, tuple(position.marks)
@@ -129,7 +127,6 @@ def _is(address: str, id_: str) -> bool:
 
 
 async def find_topic(connected: Clients, kind: TopicKind, name: str) -> Topic | None:
-    """None where there is nothing of this name."""
     label = ""
     is_id = re.fullmatch(MESSAGE_KEY if kind is TopicKind.THREADS else HASH_ID, name) is not None
     try:
@@ -139,7 +136,7 @@ async def find_topic(connected: Clients, kind: TopicKind, name: str) -> Topic | 
             case TopicKind.DRAFTS:
                 known = draft_base(name) == name and any(await of_draft(connected, name))
             case TopicKind.PEOPLE:
-                known, label = is_id, (await person_shown(connected, name)).name if is_id else ""
+                known, label = is_id, (await person_view(connected, name)).name if is_id else ""
             case TopicKind.THREADS:
                 known = is_id
                 if is_id:

@@ -1,6 +1,7 @@
-"""Answers in a chat model's words: each sentence has a quote that is in the mail and supports it.
+"""Answers in a chat model's words. Each sentence has a quote that is in the mail and supports it.
 
-One call a thread. A sentence passes the checks of a thread's reading (`chat_reading.narrated`) or is dropped.
+There is one call for each thread. Sentences that fail the checks of a reading (`model_reading.narrated`) are
+dropped.
 """
 
 import asyncio
@@ -66,7 +67,7 @@ writer, keep its "not", "if" and "might", and do not add motives, counts, "all",
 @dataclass(frozen=True)
 class Written:
     sentences: list[WrittenSentence]
-    note: str | None = None  # why there are none
+    note: str | None = None  # the reason if there are no sentences
 
 
 def model_of(settings: Settings) -> str | None:
@@ -76,7 +77,7 @@ def model_of(settings: Settings) -> str | None:
 async def write_answer(
     clients: Clients, question: str, thread: Thread, outdated: Iterable[tuple[str, str]] = ()
 ) -> Written:
-    """Ask the chat model about one thread and keep the sentences that hold. None rests on outdated quotes."""
+    """Ask the chat model about one thread, and keep the sentences that pass. Outdated quotes do not count."""
     linked = await linked_thread(clients, thread)
     settings = clients.settings
     options = CompletionOptions(
@@ -85,8 +86,8 @@ async def write_answer(
         timeout_seconds=min(settings.SUMMARY_TIMEOUT_SECONDS, MOST_SECONDS),
         answer_schema=SCHEMA,
     )
-    room = settings.SUMMARY_CONTEXT_TOKENS - options.answer_tokens
-    part = await asyncio.to_thread(_asked, linked, question, thread.subject, room)
+    space = settings.SUMMARY_CONTEXT_TOKENS - options.answer_tokens
+    part = await asyncio.to_thread(_asked, linked, question, thread.subject, space)
     if part is None:
         return Written([])
     day = clients.runtime.now().date()
@@ -103,18 +104,20 @@ async def write_answer(
     except (PipelineError, OSError, QueueFullError):
         log.warning("no answer of the chat model to a question about %s", thread.id, exc_info=True)
         return Written([], NO_MODEL)
-    taken_back = frozenset(outdated)
-    held = await asyncio.to_thread(_held, linked, answer.narrative, thread.subject, taken_back)
-    return Written(held[:MOST_SENTENCES])
+    outdated_quotes = frozenset(outdated)
+    sentences = await asyncio.to_thread(
+        _checked_sentences, linked, answer.narrative, thread.subject, outdated_quotes
+    )
+    return Written(sentences[:MOST_SENTENCES])
 
 
 async def _queue() -> BoundedQueue:
     return BoundedQueue(ASKED_AT_ONCE, QUESTIONS_WAITING)
 
 
-def _asked(linked: LinkedThread, question: str, subject: str, room: int) -> Part | None:
-    """The part of the thread that has most of the question's words; None where no part fits the window."""
-    parts = number_thread(linked, subject, room=room - len(question)).parts
+def _asked(linked: LinkedThread, question: str, subject: str, space: int) -> Part | None:
+    """Return the part of the thread with most words of the question, or None if no part fits the window."""
+    parts = number_thread(linked, subject, room=space - len(question)).parts
     terms = set(content_terms(question))
     best = max(parts, key=lambda part: len(terms & all_terms(part.user)), default=None)
     if best is None:
@@ -123,16 +126,19 @@ def _asked(linked: LinkedThread, question: str, subject: str, room: int) -> Part
     return replace(best, system=INSTRUCTIONS, user=user)
 
 
-def _held(
-    linked: LinkedThread, told: Iterable[ClaimedSentence], subject: str, outdated: frozenset[tuple[str, str]]
+def _checked_sentences(
+    linked: LinkedThread,
+    claimed: Iterable[ClaimedSentence],
+    subject: str,
+    outdated: frozenset[tuple[str, str]],
 ) -> list[WrittenSentence]:
-    """Return the sentences that pass every check. None has a quote that is missing or outdated."""
+    """Return the sentences that pass every check and have no missing or outdated quote."""
     kept = []
-    for sentence in told:
+    for sentence in claimed:
         judged = judge(linked, sentence, subject)
         quotes = [_quote(found) for found in judged.evidence]
-        is_borne = not judged.missing and not any(found.subject for found in judged.evidence)
-        if judged.refused or judged.marked or not is_borne:
+        is_supported = not judged.missing and not any(found.subject for found in judged.evidence)
+        if judged.refused or judged.marked or not is_supported:
             why = judged.refused or judged.marked or "a quote is not in the mail's own words"
             log.info("a sentence of the chat model is dropped: %s", why)
         elif not outdated.intersection((quote.message_id, quote.text) for quote in quotes):

@@ -84,13 +84,13 @@ def test_a_closed_list_is_there_for_its_group_alone(private: Site, visitor: Page
 def test_a_feeds_address_is_made_shown_once_and_revoked(private: Site, visitor: Page) -> None:
     visitor.goto("/account")
     enter(visitor, "Mia Member", groups="board")
-    visitor.get_by_role("button", name="Make an address").click()
+    visitor.get_by_role("button", name="Create an address").click()
     address = visitor.locator("li", has_text="board").first.locator("code").inner_text()
     assert MARK in private.host.get(address.removeprefix(private.url)).text
     visitor.goto("/account")
     expect(visitor.locator("code")).to_have_count(0)
     visitor.get_by_role("button", name="Revoke the address").click()
-    expect(visitor.get_by_role("button", name="Make an address")).to_be_visible()
+    expect(visitor.get_by_role("button", name="Create an address")).to_be_visible()
     assert private.host.get(address.removeprefix(private.url)).status == 404
 
 

@@ -158,7 +158,7 @@ async def test_a_merged_thread_knows_that_a_part_of_it_was_corrected(place: Repo
     await place.take_in(mail(8, parent=0, subject="It links the two"))
     assert (await place.store.read(Thread, whole, Session())).corrections == 1
     # If the merge comes between the correction and the update of its thread, the correction follows.
-    await correcting._made_anew(place.clients, other, Session())
+    await correcting._request_new_summary(place.clients, other, Session())
     assert (await place.store.read(Thread, whole, Session())).corrections == 2
     await place.work_off(2)  # both requested summaries, because the next test has the same queue
 

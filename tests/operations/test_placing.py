@@ -154,7 +154,7 @@ async def test_one_that_breaks_off_is_carried_out_by_housekeeping(
     place: ReportedThreads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A crash follows each step once: the record, and the threads."""
-    for number, step in ((2, "_follow"), (1, "_announced")):
+    for number, step in ((2, "_commit"), (1, "_request_summaries")):
         with monkeypatch.context() as broken:
             broken.setattr(placing, step, _crash)
             with pytest.raises(RuntimeError, match="crash"):

@@ -14,7 +14,7 @@ from shared.azure.servicebus.bus import to_message
 from shared.core.errors import PermanentError
 from shared.core.ids import failure_id, invalid_key
 from shared.models.records import FailureRecord
-from shared.operations.deadletters.diagnosis import LetterSelection, choose
+from shared.operations.deadletters.diagnosis import DeadLetterSelection, choose
 from shared.pipeline.delivery import Delivery
 from shared.pipeline.failures import error_hash
 from shared.pipeline.retry import OUTAGE_RETRIES
@@ -46,8 +46,8 @@ async def test_a_request_that_is_given_up_becomes_a_dead_letter_that_names_its_c
         with pytest.raises(StageFailedError, match=r"^PermanentError: non_retryable_error$"):
             await run_request(row, delivery_from_sdk(copy), place.clients, failing(AssertionError("worked")))
         await receiver.abandon_message(copy)
-    found = await choose(place.clients, LetterSelection(queues=[row.name]))
-    ((letter, cause),) = [(it.letter, it.cause) for it in found if it.letter.copy.data() == body]
+    found = await choose(place.clients, DeadLetterSelection(queues=[row.name]))
+    ((letter, cause),) = [(it.dead_letter, it.cause) for it in found if it.dead_letter.copy.data() == body]
     assert (cause.error_type, cause.error) == ("PermanentError", "PermanentError: it never can")
     assert letter.properties["failure_last_error"] == "PermanentError: it never can"
     assert (letter.properties["failure_service_name"], letter.reason) == (
@@ -101,14 +101,14 @@ async def test_an_event_without_our_properties_is_joined_with_its_record_by_what
     message = to_message(event)
     message.application_properties = {}
     await place.dead_letter([message])
-    (found,) = await choose(place.clients, LetterSelection(queues=["parsing"]))
+    (found,) = await choose(place.clients, DeadLetterSelection(queues=["parsing"]))
     assert found.cause.error_type == "UnreadableArchiveError"
 
 
 async def test_where_nothing_of_ours_saw_the_failure_the_cause_says_so(place: OpsPlace) -> None:
     await place.dead_letter([ServiceBusMessage(b"x")], description="Not consumed after 10 attempts.")
     await place.dead_letter([ServiceBusMessage(b"y")], reason="TTLExpiredException", description="Expired.")
-    crashed, expired = await choose(place.clients, LetterSelection(queues=["parsing"]))
+    crashed, expired = await choose(place.clients, DeadLetterSelection(queues=["parsing"]))
     assert crashed.cause.error.startswith(
         "Not consumed after 10 attempts. Each delivery ended before its failure"
     )
@@ -121,7 +121,7 @@ async def test_a_cause_without_a_record_is_read_from_the_dead_letter_itself(plac
     (copy,) = await place.waiting("operations")
     properties: dict[str | bytes, Any] = dict(delivery_from_sdk(copy).properties.items())
     await place.dead_letter([ServiceBusMessage(b"unrecorded", application_properties=properties)])
-    (found,) = await choose(place.clients, LetterSelection(queues=["parsing"]))
+    (found,) = await choose(place.clients, DeadLetterSelection(queues=["parsing"]))
     assert (found.cause.error_type, found.cause.error) == ("ValueError", "ValueError: no")
     assert found.cause.error_hash == error_hash("parsing", classify(ValueError("no")))
     place.empty("operations")

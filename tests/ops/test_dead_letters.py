@@ -20,11 +20,11 @@ from shared.core.ids import invalid_key
 from shared.models.records import Audit, AuditStatus
 from shared.operations.audit import Operator, find_audit
 from shared.operations.deadletters.diagnosis import (
-    LetterSelection,
+    DeadLetterSelection,
     UnknownQueueError,
     choose,
-    diagnosed_letters,
-    group_letters,
+    diagnosed_dead_letters,
+    group_dead_letters,
     queue_named,
 )
 from shared.operations.deadletters.journal import (
@@ -70,7 +70,7 @@ async def test_groups_are_by_stage_reason_and_error_with_exact_counts(place: Ops
     await place.dead_letter(
         [ServiceBusMessage(b"\xff no event", message_id="x1")], description="what is this"
     )
-    groups = group_letters(await diagnosed_letters(place.clients, ["parsing", "chunking"]))
+    groups = group_dead_letters(await diagnosed_dead_letters(place.clients, ["parsing", "chunking"]))
     assert [(group.count, group.error_type, group.reason) for group in groups] == [
         (5, "UnreadableArchiveError", "MaxDeliveryCountExceeded"),
         (3, "TimeoutError", "TTLExpiredException"),
@@ -87,7 +87,7 @@ async def test_groups_are_by_stage_reason_and_error_with_exact_counts(place: Ops
 async def test_looking_takes_nothing_and_counts_no_delivery(place: OpsPlace) -> None:
     await place.failed_events(3, "ValueError", "no")
     before = await place.dead()
-    group_letters(await diagnosed_letters(place.clients, ["parsing"]))
+    group_dead_letters(await diagnosed_dead_letters(place.clients, ["parsing"]))
     assert await place.dead() == before
 
 
@@ -99,7 +99,7 @@ async def test_a_message_that_is_no_event_is_joined_with_its_record_by_what_it_s
     record = record.model_copy(update={"id": f"{key}-1", "idempotency_key": key})
     await place.clients.store.upsert(record, Session())
     await place.dead_letter([ServiceBusMessage(body)])
-    (found,) = await choose(place.clients, LetterSelection(queues=["parsing"]))
+    (found,) = await choose(place.clients, DeadLetterSelection(queues=["parsing"]))
     assert found.cause.error_type == "InvalidEventError"
 
 
@@ -124,7 +124,7 @@ async def test_a_group_is_requeued_to_its_stage_alone_and_the_rest_stays(place: 
 
 
 async def groups_of(place: OpsPlace, *queues: str) -> list[Any]:
-    return group_letters(await diagnosed_letters(place.clients, queues or ["parsing"]))
+    return group_dead_letters(await diagnosed_dead_letters(place.clients, queues or ["parsing"]))
 
 
 async def test_a_requeued_message_is_the_same_but_for_its_id_and_says_where_it_came_from(
@@ -253,7 +253,7 @@ async def test_an_archive_that_was_touched_leads_nowhere_else_and_holds_nothing_
     assert "the purge was not of the queue 'removal'" in (restored.outcome or "")
     assert len(await place.waiting()) == 1
     await place.clients.blobs.append(CONTAINER, journal.archive_path, b"\xff{\n")
-    with pytest.raises(JournalError, match="line 5: not as it was written"):
+    with pytest.raises(JournalError, match="line 5: damaged"):
         await restorable(place.clients, purge.id)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from shared.models.records import AuditStatus
 from shared.operations.audit import Operator
-from shared.operations.deadletters.diagnosis import diagnosed_letters
+from shared.operations.deadletters.diagnosis import diagnosed_dead_letters
 from shared.operations.deadletters.journal import PURGE, REQUEUE, RESTORE, restorable
 from shared.operations.deadletters.operations import request_operation, run_operation
 from shared.pipeline.events import parse_event
@@ -50,7 +50,7 @@ async def some_dead_letters(place: OpsPlace, chosen: int = CHOSEN, others: int =
 
 
 async def _diagnosed(place: OpsPlace) -> list[Any]:
-    return await diagnosed_letters(place.clients, ["parsing"])
+    return await diagnosed_dead_letters(place.clients, ["parsing"])
 
 
 async def end_of(place: OpsPlace, events: list[Any], *, at_most_twice: int) -> None:

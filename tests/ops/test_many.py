@@ -6,7 +6,7 @@ import pytest
 
 from shared.azure.servicebus.dead_letter_mover import OperationObserver
 from shared.operations.audit import Operator
-from shared.operations.deadletters.diagnosis import diagnosed_letters, group_letters
+from shared.operations.deadletters.diagnosis import diagnosed_dead_letters, group_dead_letters
 from shared.operations.deadletters.journal import REQUEUE
 from shared.operations.deadletters.operations import request_operation, run_operation
 from tests.ops.environment import OpsPlace, ops_place
@@ -23,11 +23,11 @@ async def test_ten_thousand_dead_letters_of_five_causes(cloud: AppCloud, bus_ser
         for number in range(CAUSES):
             await place.failed_events(EACH, f"Error{'ABCDE'[number]}", f"cause {'abcde'[number]}")
         started = time.perf_counter()
-        groups = group_letters(await diagnosed_letters(place.clients, ["parsing"]))
+        groups = group_dead_letters(await diagnosed_dead_letters(place.clients, ["parsing"]))
         assert time.perf_counter() - started < 10
         assert [(group.count, group.queue) for group in groups] == [(EACH, "parsing")] * CAUSES
         await requeued_at_the_asked_rate(place, groups[2].id)
-        left = group_letters(await diagnosed_letters(place.clients, ["parsing"]))
+        left = group_dead_letters(await diagnosed_dead_letters(place.clients, ["parsing"]))
         assert {letter.id: letter.count for letter in left} == {
             group.id: EACH for group in groups if group.id != groups[2].id
         }

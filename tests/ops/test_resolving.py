@@ -10,7 +10,7 @@ from shared.azure.servicebus.bus import to_message
 from shared.models.records import AuditStatus
 from shared.models.sources import Archive, ArchiveStatus
 from shared.operations.audit import Operator
-from shared.operations.deadletters.diagnosis import diagnosed_letters, group_letters
+from shared.operations.deadletters.diagnosis import diagnosed_dead_letters, group_dead_letters
 from shared.operations.deadletters.operations import resolve_satisfied
 from shared.pipeline.event_types import (
     ArchiveIngested,
@@ -46,7 +46,7 @@ async def test_letters_whose_documents_are_done_are_counted_and_resolved_and_the
     await store_archive(place, pending, ArchiveStatus.PENDING)
     await store_archive(place, given_up, ArchiveStatus.FAILED_MAX_RETRIES)
     await place.dead_letter([ServiceBusMessage(b"no event", message_id=place.bench.name("no event"))])
-    groups = group_letters(await diagnosed_letters(place.clients, ["parsing"], judged=True))
+    groups = group_dead_letters(await diagnosed_dead_letters(place.clients, ["parsing"], judged=True))
     assert {group.error_type: (group.count, group.satisfied) for group in groups} == {
         "TimeoutError": (4, 1),
         "": (1, 0),
@@ -112,8 +112,8 @@ async def test_each_stage_has_its_own_idea_of_done(place: OpsPlace, queue: str) 
     await place.clients.store.upsert_all(stored[queue], Session())
     letters = [to_message(event_of(data)) for data in events[queue]]
     await place.dead_letter(letters, queue=queue)
-    found = await diagnosed_letters(place.clients, [queue], judged=True)
-    assert {checked.letter.message_id: checked.satisfied for checked in found} == {
+    found = await diagnosed_dead_letters(place.clients, [queue], judged=True)
+    assert {checked.dead_letter.message_id: checked.satisfied for checked in found} == {
         str(letters[0].message_id): True,
         str(letters[1].message_id): False,
     }
@@ -143,6 +143,6 @@ async def test_a_summary_of_a_thread_that_is_part_of_another_needs_no_report(pla
 
 
 async def satisfied_by_id(place: OpsPlace, queue: str, letters: list[ServiceBusMessage]) -> list[bool]:
-    found = await diagnosed_letters(place.clients, [queue], judged=True)
-    satisfied = {checked.letter.message_id: checked.satisfied for checked in found}
+    found = await diagnosed_dead_letters(place.clients, [queue], judged=True)
+    satisfied = {checked.dead_letter.message_id: checked.satisfied for checked in found}
     return [satisfied[str(letter.message_id)] for letter in letters]

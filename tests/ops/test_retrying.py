@@ -16,9 +16,9 @@ from shared.models.sources import Archive, ArchiveStatus
 from shared.models.threads import Message, Thread
 from shared.operations.oversight.stuck_documents import (
     collection_named,
+    documents_by_id,
     reset_documents,
     retry_documents,
-    troubled_by_id,
 )
 from shared.operations.removal.run import run_removal
 from shared.pipeline.events import parse_event
@@ -102,7 +102,7 @@ async def test_what_is_done_or_gone_meanwhile_is_left_out_of_a_reset_and_a_retry
         for name in ("done", "gone", "failed")
     ]
     done, gone, failed = wanted
-    chosen = await troubled_by_id(
+    chosen = await documents_by_id(
         place.clients, collection_named("archives"), [archive.id for archive in wanted]
     )
     await place.clients.store.upsert(done.model_copy(update={"status": ArchiveStatus.PROCESSED}), Session())

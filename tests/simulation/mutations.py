@@ -602,7 +602,7 @@ def no_second_look() -> None:
         await self._save()
         return self._removal
 
-    replace_in(removal._Remover, "look_again", only_noted)
+    replace_in(removal._Remover, "check_again", only_noted)
 
 
 @mutation("a correction does not have its thread made anew", scenarios=("corrections",))

@@ -29,7 +29,7 @@ from shared.azure.cosmos.session import Patch, Session
 from shared.models.queries.named_query import NamedQuery
 from shared.models.sources import Archive, ArchiveStatus
 from shared.operations.audit import Operator
-from shared.operations.deadletters.diagnosis import Diagnosed, diagnosed_letters
+from shared.operations.deadletters.diagnosis import Diagnosed, diagnosed_dead_letters
 from shared.operations.deadletters.journal import REQUEUE
 from shared.operations.deadletters.operations import request_operation, run_operation
 from shared.operations.oversight.stuck_documents import find_blockers
@@ -169,7 +169,7 @@ def own_faults(settings: Any) -> set[str]:
 
 async def dead_letters(clients: Clients) -> list[Diagnosed]:
     """Return all dead letters. Each must have the previous version's fault."""
-    found = await diagnosed_letters(clients, QUEUES)
+    found = await diagnosed_dead_letters(clients, QUEUES)
     require_own_fault([letter.cause.error for letter in found], clients)
     return found
 
@@ -189,7 +189,7 @@ def require_own_fault(errors: list[str], clients: Clients) -> None:
 
 async def send_again(clients: Clients, found: list[Diagnosed]) -> None:
     """Requeue by cause, as an operator does after a fix."""
-    for queue, group in sorted({(letter.letter.queue, letter.group) for letter in found}):
+    for queue, group in sorted({(row.dead_letter.queue, row.group) for row in found}):
         print(f"the version before gave up in {queue}: sent again")
         chosen = {"queues": [queue], "groups": [group]}
         asked = await request_operation(clients, REQUEUE, chosen, Operator("test"))

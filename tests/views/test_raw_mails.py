@@ -76,7 +76,7 @@ async def test_a_packed_archive_is_unpacked_for_operators_alone_and_for_a_few_at
         packed = await place.clients.store.read(Archive, archive.id, Session())
         await place.clients.store.upsert(packed.model_copy(update={"format": "mbox.gz"}), Session())
         await place.clients.blobs.upload(ARCHIVES_CONTAINER, archive.file_path, gzip.compress(HONEST))
-        with pytest.raises(NotFoundError, match="for operators alone"):
+        with pytest.raises(NotFoundError, match="only operators can open"):
             await original_mail(place.clients, message, 0)
         shown = await original_mail(place.clients, message, 0, unpacks=True)
         assert shown.message.body_raw == message.body_raw

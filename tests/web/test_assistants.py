@@ -113,7 +113,7 @@ def test_what_is_at_fault_is_said_so_that_the_call_can_be_mended(site: Site) -> 
     assert "Did you mean from:?" in call(site, "search", query="form:leo x")["error"]
     assert call(site, "get_thread", thread_id="0" * 20)["error"] == "There is no thread with this id."
     assert "has to be of the type integer" in call(site, "search", query="x", limit="many")["error"]
-    assert "is no argument" in call(site, "search", query="x", size=3)["error"]
+    assert "is not an argument" in call(site, "search", query="x", size=3)["error"]
     assert call(site, "verify_quote", quote="a b c", message_id="x@y")["confirmed"] is False
     nothing = call(site, "ask", question="Which veterinarian vaccinates zebras in winter?")
     assert (nothing["text"], nothing["threads"]) == ("Nothing in the mail shows it.", [])

@@ -25,8 +25,8 @@ from tests.web.markup import Element, Page, parsed
 from tests.web.read_archive import NOW, ReadThread, threads_in
 from web.pages.home import _group
 from web.pages.mail import place_of
-from web.pages.report import _shown
-from web.pages.summary_view import shown_summary
+from web.pages.report import _view
+from web.pages.summary_view import summary_view
 from web.pages.thread_view import ThreadPageData, thread_values
 from web.position_changes import changes_in
 from web.rendering import render
@@ -151,7 +151,7 @@ def _report(read: ReadThread) -> Page:
         page_of_message(read.thread.id, citation.message_key or "", f"c{number}", read.report.id)
         for number, citation in enumerate(read.summary.citations, 1)
     ]
-    shown = _shown(read.report, read.summary, list(addresses), NOW)
+    shown = _view(read.report, read.summary, list(addresses), NOW)
     values = {"report": read.report, "summary": shown, "threads": [], "outdated": False}
     return parsed(render("pages/report.html", path="/reports/x", query="", **values))
 
@@ -162,7 +162,7 @@ def _print(read: ReadThread) -> Page:
     return parsed(
         render(
             "pages/print.html", path="/", query="", report=read.report,
-            headline=read.summary.reading.headline, summary=shown_summary(read.summary, places),
+            headline=read.summary.reading.headline, summary=summary_view(read.summary, places),
             permalink="/reports/x", origin="http://localhost", changes=changes_in(read.summary),
             outdated=False,
         )

@@ -113,7 +113,7 @@ async def test_without_a_script_a_link_asks_and_with_it_each_thread_is_asked_for
     async with answering(environ, lambda claims: claims) as endpoint:
         first = await shown(q=QUESTION)
         assert not endpoint.requests
-        assert "Let toy answer, too" in check(first).text
+        assert "Also show answers of toy" in check(first).text
         places = re.findall(r'data-written="/ask\?q=[^"]*thread=([0-9a-f]{20})"', first)
         parts = [await shown(q=QUESTION, thread=thread) for thread in places]
         assert 0 < len(endpoint.requests) == len(places)
@@ -178,7 +178,10 @@ async def test_a_lie_is_not_shown_and_the_mails_own_sentences_stay(
         assert len(claimed) > 1
         assert written_in(answer) == []
         assert all(thread.sentences for thread in answer.threads)
-        assert "found no answer that its mails bear" in check(await shown(q=QUESTION, written="true")).text
+        assert (
+            "found no answer that the mails of this thread support"
+            in check(await shown(q=QUESTION, written="true")).text
+        )
 
 
 async def test_a_turned_statement_is_dropped(environ: pytest.MonkeyPatch) -> None:

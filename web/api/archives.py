@@ -1,4 +1,4 @@
-"""Archives over HTTP: upload one, list them, and see how far one has come."""
+"""API of archives: upload, list, progress and deletion."""
 
 from typing import Any
 
@@ -28,9 +28,9 @@ from web.limits import Limited
 from web.parameters import id_of, next_address, parse_query, refuse_unknown
 from web.problems import answer
 from web.routes import WHOLE_FILES
-from web.uploads import LONGEST_FILENAME, taken_in, upload_of
+from web.uploads import LONGEST_FILENAME, store_upload, upload_of
 
-RESTORED = "The archive's file was lost. It is stored again."
+RESTORED = "The lost file of the archive was restored."
 
 
 class UploadAsked(QueryParameters):
@@ -61,7 +61,7 @@ async def upload_archive(req: func.HttpRequest) -> func.HttpResponse:
     """Upload an archive as the body: 202 for a new archive, 200 for a known one."""
     connected = await clients()
     refuse_unknown(req, UploadAsked)
-    stored = await taken_in(upload_of(req), connected)
+    stored = await store_upload(upload_of(req), connected)
     location = api_of("archives", stored.archive.id)
     note = RESTORED if stored.restored else await note_on_source(stored.archive.source, connected)
     done = {"duplicate": stored.duplicate, "announced": stored.announced, "note": note}
@@ -102,7 +102,7 @@ async def delete_archive(req: func.HttpRequest) -> func.HttpResponse:
 
 def _shown(archive: Archive) -> dict[str, Any]:
     links = {"self": api_of("archives", archive.id), "page": page_of("archives", archive.id)}
-    shown = archive.model_dump(mode="json", include=set(ArchiveItem.model_fields))
+    fields = archive.model_dump(mode="json", include=set(ArchiveItem.model_fields))
     if not current_caller().reads_all:
-        shown["lastError"] = None  # it can quote mail
-    return {**shown, "source_url": redacted_url(archive.source_url), "links": links}
+        fields["lastError"] = None  # it can quote mail
+    return {**fields, "source_url": redacted_url(archive.source_url), "links": links}

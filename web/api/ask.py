@@ -1,4 +1,4 @@
-"""Answers over HTTP."""
+"""API of questions."""
 
 import azure.functions as func
 
@@ -13,7 +13,7 @@ from web.parameters import parse_query
 
 @endpoint("ask", "GET", "api/ask", {200: Answer}, query=Question, limited=Limited.ASK)
 async def ask(req: func.HttpRequest) -> func.HttpResponse:
-    """The sentences of the mail that answer a question, by thread, and what a chat model writes from them."""
+    """Answer a question with sentences of the mail by thread, and with sentences of a chat model."""
     asked = parse_query(req, Question)
     connected = await clients()
     answer = await answer_question(connected, asked.q, asked.source, written=asked.written)

@@ -1,4 +1,4 @@
-"""Drafts and RFCs over HTTP: which are talked about, and what was said of one."""
+"""API of drafts and RFCs."""
 
 import azure.functions as func
 
@@ -24,13 +24,13 @@ async def get_draft(req: func.HttpRequest) -> func.HttpResponse:
     """The latest reports and threads on a draft (any version) or RFC."""
     name = draft_named(req)
     reports, threads = await of_draft(await clients(), name)
-    shown = DraftDetail(
+    detail = DraftDetail(
         name=name,
         reports=[ReportItem.of(report) for report in reports],
         threads=[ThreadItem.of(thread) for thread in threads],
         links=_links(name),
     )
-    return answer_with(req, shown)
+    return answer_with(req, detail)
 
 
 def _links(name: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Corrections of what was read, and placements of messages: an operator decides what holds."""
+"""API of corrections and placements."""
 
 import azure.functions as func
 from pydantic import BaseModel, ConfigDict, Field
@@ -27,7 +27,7 @@ NO_OPERATOR = "Moving messages between threads requires an operator (docs/record
 
 
 class CorrectionItem(BaseModel):
-    """A correction with everything that was done about it; `etag` replaces or revokes it."""
+    """A correction with its history. `etag` is needed to replace or revoke it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -56,7 +56,7 @@ class CorrectionList(BaseModel):
 
 
 class PlacementItem(BaseModel):
-    """Where a message was put, with everything that was done about it."""
+    """A placement of a message with its history."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -90,17 +90,17 @@ async def list_corrections(req: func.HttpRequest) -> func.HttpResponse:
     """Corrections of a thread, including revoked ones."""
     connected, thread = await asked_thread(req)
     found = await corrections_of_thread(connected, thread.id)
-    # What readers report is for correctors.
-    made = [one for one in found if one.kind is not CorrectionKind.REPORTED]
-    items = [CorrectionItem.of(correction, thread.id) for correction in made]
+    # Reports of readers are for correctors only.
+    corrections = [correction for correction in found if correction.kind is not CorrectionKind.REPORTED]
+    items = [CorrectionItem.of(correction, thread.id) for correction in corrections]
     return answer_with(req, CorrectionList(items=items))
 
 
 @endpoint("corrections_create", "POST", CORRECTIONS, {201: CorrectionItem}, body=CorrectionAsked)
 async def create_correction(req: func.HttpRequest) -> func.HttpResponse:
     """Correct a position, the outcome or the genre, or hide a claim. If-Match replaces a correction."""
-    actor = await _actor(req, CORRECTORS, NO_CORRECTOR)
-    asked = _decided(req, CorrectionAsked)
+    actor = await _require_operator(req, CORRECTORS, NO_CORRECTOR)
+    asked = _parse_body(req, CorrectionAsked)
     _, thread = await asked_thread(req)
     etag = req.headers.get("if-match")
     made = await correct(await connections.clients(), thread.id, asked, actor, etag=etag)
@@ -118,10 +118,10 @@ async def create_correction(req: func.HttpRequest) -> func.HttpResponse:
 )
 async def revoke_correction(req: func.HttpRequest) -> func.HttpResponse:
     """Revoke a correction. If-Match is its ETag. Its history is kept."""
-    actor = await _actor(req, CORRECTORS, NO_CORRECTOR)
+    actor = await _require_operator(req, CORRECTORS, NO_CORRECTOR)
     id_ = checked_id(req.route_params["id"], CORRECTION_ID, "correction with this id")
     reason = parse_query(req, UndoAsked).reason
-    await find_by_id(await clients(), Correction, id_)  # of a list that this account may read
+    await find_by_id(await clients(), Correction, id_)  # checks that the caller may read it
     etag = req.headers.get("if-match")
     revoked = await revoke(await connections.clients(), id_, reason, actor, etag=etag)
     return answer(200, CorrectionItem.of(revoked, None).model_dump(mode="json"), ETag=revoked.etag or "")
@@ -138,8 +138,8 @@ async def list_placements(req: func.HttpRequest) -> func.HttpResponse:
 @endpoint("placements_create", "POST", PLACEMENTS, {201: PlacementItem}, body=PlacementAsked)
 async def create_placement(req: func.HttpRequest) -> func.HttpResponse:
     """Split a thread at a message, or move the message to another thread or under another message."""
-    actor = await _actor(req, ONLY_OPERATORS, NO_OPERATOR)
-    asked = _decided(req, PlacementAsked)
+    actor = await _require_operator(req, ONLY_OPERATORS, NO_OPERATOR)
+    asked = _parse_body(req, PlacementAsked)
     connected, thread = await asked_thread(req)
     item = PlacementItem.of(await place_message(connected, thread.id, asked, actor))
     return answer(201, item.model_dump(mode="json"), Location=item.links["self"])
@@ -148,21 +148,21 @@ async def create_placement(req: func.HttpRequest) -> func.HttpResponse:
 @endpoint("placements_undo", "DELETE", PLACEMENT, {200: PlacementItem}, query=UndoAsked)
 async def undo(req: func.HttpRequest) -> func.HttpResponse:
     """Undo a placement. Its history is kept."""
-    actor = await _actor(req, ONLY_OPERATORS, NO_OPERATOR)
+    actor = await _require_operator(req, ONLY_OPERATORS, NO_OPERATOR)
     id_, reason = id_of(req, "placement"), parse_query(req, UndoAsked).reason
     undone = await undo_placement(await clients(), id_, reason, actor)
     return answer(200, PlacementItem.of(undone).model_dump(mode="json"))
 
 
-async def _actor(req: func.HttpRequest, roles: frozenset[str], closed: str) -> Operator:
+async def _require_operator(req: func.HttpRequest, roles: frozenset[str], closed: str) -> Operator:
     who = visitor(req, (await clients()).settings, roles)
     if who is None:
         raise Problem(403, closed)
     return Operator(who.name, "api")
 
 
-def _decided(req: func.HttpRequest, model: type[Body]) -> Body:
-    # A page of another site can send a form without asking first, but not this type.
+def _parse_body(req: func.HttpRequest, model: type[Body]) -> Body:
+    # A page of another site can send a form without a preflight request, but not with this type.
     if req.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Problem(400, "The body must be application/json.")
     return body_of(req, model, LARGEST_BODY)

@@ -1,4 +1,4 @@
-"""Feeds: the latest reports of a list, a draft, a thread or an outcome; calls, also as a calendar."""
+"""Feeds of reports by list, draft, thread, person or outcome, and of calls, also as a calendar."""
 
 import re
 from collections.abc import Callable
@@ -34,7 +34,7 @@ FEEDS: dict[re.Pattern[str], Handler] = {}
 
 
 def feed(name: str, path: str, answers: Answers, **described: Any) -> Callable[[Handler], Any]:
-    """A feed under its open address, and under the secret address of each account."""
+    """Register a feed at its open address and at the secret address of each account."""
 
     def register(handler: Handler) -> Any:
         FEEDS[re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", path))] = handler
@@ -127,7 +127,7 @@ async def _feed(
         for report in reports
     ]
     body = atom_feed(feed, entries, origin_of(req, connected.settings), connected.runtime.now())
-    # An empty feed holds the time of the request, so its content would give a new ETag every time.
+    # An empty feed contains the time of the request, so the ETag of its content would always change.
     etag = None if entries else etag_of(feed.self_path.encode())
     return answer_of(req, body, ATOM, headers=NOT_SNIFFED, etag=etag)
 
@@ -139,14 +139,14 @@ async def _reports(connected: Clients, **filters: object) -> list[Report]:
 
 @route("feeds_private", "feeds/private/{key}/{*feed}", roles=OPEN)
 async def private_feed(req: func.HttpRequest) -> func.HttpResponse:
-    """A feed by its account's secret address, for programs that cannot sign in."""
+    """Return a feed by the secret address of an account, for programs that cannot sign in."""
     caller = await caller_of_feed(await connections.clients(), req.route_params.get("key", ""))
     asked = req.route_params.get("feed", "")
-    fitting = [(handler, named) for path, handler in FEEDS.items() if (named := path.fullmatch(asked))]
-    if caller is None or not fitting:
+    matches = [(handler, named) for path, handler in FEEDS.items() if (named := path.fullmatch(asked))]
+    if caller is None or not matches:
         raise Problem(404, "This address is wrong, has expired or was revoked.")
     set_caller(caller)
-    handler, named = fitting[0]
+    handler, named = matches[0]
     values = {name: unquote(value) for name, value in named.groupdict().items()}
     return await handler(
         func.HttpRequest(

@@ -1,4 +1,4 @@
-"""Is the process alive, and can the app work? For probes and for people."""
+"""Health of the process and of its dependencies."""
 
 import asyncio
 import time
@@ -47,8 +47,8 @@ async def health(req: func.HttpRequest) -> func.HttpResponse:  # noqa: ARG001 - 
 
 
 async def _checks() -> dict[str, Check]:
-    """Of a moment ago, where somebody asked: probes and strangers do not multiply the calls."""
-    global _last  # noqa: PLW0603 - one for the process, as the connections are
+    """Return recent results, so that frequent requests do not multiply the calls to services."""
+    global _last  # noqa: PLW0603 - one for the process, like the connections
     loop = asyncio.get_running_loop()
     if _last is None or time.monotonic() - _last[0] > FRESH_SECONDS or _last[1].get_loop() is not loop:
         _last = (time.monotonic(), asyncio.create_task(check_dependencies(await clients())))
@@ -56,5 +56,5 @@ async def _checks() -> dict[str, Check]:
 
 
 def _shown(check: Check) -> dict[str, Any]:
-    shown: dict[str, Any] = {"ok": check.ok, "seconds": check.seconds}
-    return shown if check.says is None else {**shown, "says": check.says}
+    fields: dict[str, Any] = {"ok": check.ok, "seconds": check.seconds}
+    return fields if check.says is None else {**fields, "says": check.says}

@@ -1,4 +1,4 @@
-"""What the API answers with about sources, archives and fetches."""
+"""Schemas of sources, archives and fetches."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ class ArchiveItem(ReadModel):
 class ArchiveUploaded(ArchiveItem):
     duplicate: bool
     announced: bool
-    note: str | None  # what is missing for a good reading, and what to do about it
+    note: str | None  # what to configure for a better reading
 
 
 class ProgressOfStage(ReadModel):
@@ -91,7 +91,7 @@ class SourceItem(ReadModel):
 
 
 class PublicSource(ReadModel):
-    """A source as a reader sees it."""
+    """The public fields of a source."""
 
     name: str
     source_type: str
@@ -104,7 +104,7 @@ class PublicSource(ReadModel):
 
 
 class SourceShown(RootModel[SourceItem | PublicSource]):
-    """All of it for an operator, else what is public."""
+    """All fields for an operator, otherwise the public fields."""
 
 
 class SourceList(ReadModel):
@@ -140,7 +140,7 @@ class OperationDetail(ReadModel):
 
 
 class RemovalDetail(ReadModel):
-    """A deletion; when it is done, `counts` is its receipt."""
+    """A deletion. `counts` is the receipt of a completed deletion."""
 
     id: str
     created_at: UtcTime
@@ -159,7 +159,7 @@ class RemovalDetail(ReadModel):
 
 
 class OperationShown(RootModel[OperationDetail | RemovalDetail]):
-    """A fetch, or a deletion."""
+    """A fetch or a deletion."""
 
 
 class Alive(ReadModel):
@@ -168,7 +168,7 @@ class Alive(ReadModel):
 
 class DependencyHealth(ReadModel):
     ok: bool
-    seconds: float  # that the answer took
+    seconds: float  # duration of the response
     says: str | None = None
 
 

@@ -1,4 +1,4 @@
-"""Messages and chunks over HTTP."""
+"""API of messages, chunks and search."""
 
 from urllib.parse import urlencode
 
@@ -19,7 +19,7 @@ from web.limits import Limited
 from web.parameters import id_of, next_address, parse_query
 from web.problems import Problem, bad_parameter
 
-# Mail is untrusted: it is served as a text file to save, which no browser may interpret as anything else.
+# Mail is untrusted, so it is served as a text download that no browser interprets.
 AS_TEXT = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
 
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document, generated from what the endpoints declare with `@documented`."""
+"""The OpenAPI document, generated from the declarations of the endpoints."""
 
 import functools
 import json
@@ -31,7 +31,7 @@ class Fault(BaseModel):
 
 
 class ProblemDetails(BaseModel):
-    """RFC 9457. `errors` has the place of each fault: a query parameter, or a JSON pointer into the body."""
+    """RFC 9457. `errors` has the query parameter or JSON pointer of each fault."""
 
     type: str
     title: str
@@ -46,7 +46,7 @@ Answers = Mapping[int, type[BaseModel] | str]
 
 @dataclass(frozen=True)
 class Described:
-    """One operation of the API. An answer is a model, or the media type of content that is not JSON."""
+    """An operation of the API. An answer is a model, or a media type for content other than JSON."""
 
     method: str
     path: str
@@ -65,9 +65,11 @@ OPERATIONS: dict[tuple[str, str], Described] = {}
 def documented(
     method: str, path: str, answers: Answers, *, name: str = "", **described: Any
 ) -> Callable[[Function], Function]:
-    """Add a function to the document. The first line of its docstring is the summary; an id is a hash."""
+    """Add a function to the document. The first line of its docstring is the summary."""
     named = re.findall(r"(\w+)/\{(\w+)\}", path)
-    described.setdefault("ids", {name: PATTERNS.get(what.removesuffix("s"), HASH_ID) for what, name in named})
+    described.setdefault(
+        "ids", {name: PATTERNS.get(collection.removesuffix("s"), HASH_ID) for collection, name in named}
+    )
 
     def remember(function: Function) -> Function:
         summary = (function.__doc__ or function.__name__.replace("_", " ").capitalize()).strip()
@@ -79,13 +81,13 @@ def documented(
     return remember
 
 
-ROUTED = ("roles", "limited", "largest")  # what the route is told (web/routes.py)
+ROUTED = ("roles", "limited", "largest")  # parameters of the route (web/routes.py)
 
 
 def endpoint(
     name: str, method: str, path: str, answers: Answers, **described: Any
 ) -> Callable[[Handler], Any]:
-    """A function of the API: its name and route, its entry in the document, and its errors as problems."""
+    """Register a function of the API with its route, its entry in the document, and its errors."""
     routed = {key: described.pop(key) for key in ROUTED if key in described}
     by_key = bool(described.get("needs_key"))
     routed = {"roles": ONLY_OPERATORS if by_key else READERS, "by_key": by_key, **routed}
@@ -99,10 +101,14 @@ def endpoint(
 
 @functools.lru_cache(maxsize=1)
 def document() -> dict[str, Any]:
-    contents = (content for one in OPERATIONS.values() for content in (*one.answers.values(), one.body))
-    models = dict.fromkeys([ProblemDetails, *(one for one in contents if isinstance(one, type))])
+    contents = (
+        content
+        for operation in OPERATIONS.values()
+        for content in (*operation.answers.values(), operation.body)
+    )
+    models = dict.fromkeys([ProblemDetails, *(item for item in contents if isinstance(item, type))])
     wanted = [(model, "serialization") for model in models]
-    _, made = models_json_schema(wanted, ref_template=REFERENCE)  # type: ignore[arg-type]  # a list of literals
+    _, schemas = models_json_schema(wanted, ref_template=REFERENCE)  # type: ignore[arg-type]  # literals
     paths: dict[str, Any] = {}
     for operation in sorted(OPERATIONS.values(), key=lambda described: (described.path, described.method)):
         paths.setdefault(f"/{operation.path}", {})[operation.method.lower()] = _operation(operation)
@@ -116,14 +122,14 @@ def document() -> dict[str, Any]:
         "servers": [{"url": "/"}],
         "paths": paths,
         "components": {
-            "schemas": made["$defs"],
+            "schemas": schemas["$defs"],
             "securitySchemes": {"key": {"type": "apiKey", "in": "header", "name": "x-functions-key"}},
         },
     }
 
 
 def _operation(operation: Described) -> dict[str, Any]:
-    made: dict[str, Any] = {
+    described: dict[str, Any] = {
         "operationId": operation.name,
         "summary": operation.summary,
         "parameters": [
@@ -138,18 +144,20 @@ def _operation(operation: Described) -> dict[str, Any]:
         },
     }  # fmt: skip
     if operation.body is not None:
-        made["requestBody"] = {"required": True, "content": _content("", operation.body)["content"]}
+        described["requestBody"] = {"required": True, "content": _content("", operation.body)["content"]}
     if operation.needs_key:
-        made["security"] = [{"key": []}]
-        made["responses"]["401"] = {"description": "Without a valid key; the host answers, without a body"}
-    return made
+        described["security"] = [{"key": []}]
+        described["responses"]["401"] = {
+            "description": "Without a valid key. The host answers without a body"
+        }
+    return described
 
 
-def _content(description: str, what: type[BaseModel] | str, json_type: str = JSON) -> dict[str, Any]:
-    if isinstance(what, str):
-        schema = {"type": "object"} if what.endswith("+json") else {}
-        return {"description": description, "content": {what: {"schema": schema}}}
-    schema = {"$ref": REFERENCE.format(model=what.__name__)}
+def _content(description: str, content: type[BaseModel] | str, json_type: str = JSON) -> dict[str, Any]:
+    if isinstance(content, str):
+        schema = {"type": "object"} if content.endswith("+json") else {}
+        return {"description": description, "content": {content: {"schema": schema}}}
+    schema = {"$ref": REFERENCE.format(model=content.__name__)}
     return {"description": description, "content": {json_type: {"schema": schema}}}
 
 
@@ -159,14 +167,14 @@ def _in_query(operation: Described) -> list[dict[str, Any]]:
     schema = operation.query.model_json_schema(ref_template=REFERENCE)
     return [
         {"name": name, "in": "query", "schema": _flat(described, schema.get("$defs", {}))}
-        # The Functions host passes no empty parameter on: to the app it is not there.
+        # The Functions host does not pass on empty parameters.
         | ({"required": True} if name in schema.get("required", []) else {"allowEmptyValue": True})
         for name, described in schema["properties"].items()
     ]
 
 
 def _flat(schema: dict[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """A parameter's schema with references resolved and without null, which no query string can express."""
+    """Return the schema with resolved references and without null, which a query string cannot express."""
     choices = [choice for choice in schema.get("anyOf", []) if choice != {"type": "null"}]
     if len(choices) == 1:
         schema = {**{name: value for name, value in schema.items() if name != "anyOf"}, **choices[0]}

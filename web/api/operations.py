@@ -1,4 +1,4 @@
-"""Operations over HTTP: accepted here, done by a queue's function, and followed at their address."""
+"""API of operations, which a queue's function runs after they were accepted."""
 
 from typing import Any
 
@@ -51,5 +51,5 @@ async def get_operation(req: func.HttpRequest) -> func.HttpResponse:
 
 
 def _shown(document: Operation | Removal, shape: type[BaseModel], links: dict[str, str]) -> dict[str, Any]:
-    shown = document.model_dump(mode="json", include=set(shape.model_fields))
-    return {**shown, "links": {"self": api_of("operations", document.id), **links}}
+    fields = document.model_dump(mode="json", include=set(shape.model_fields))
+    return {**fields, "links": {"self": api_of("operations", document.id), **links}}

@@ -1,4 +1,4 @@
-"""Reports over HTTP: what was agreed, found by list, thread, draft, people, time and outcome."""
+"""API of reports: list, detail and Markdown."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from web.formatting import markdown_target
 from web.parameters import id_of, next_address, origin_of, parse_query
 from web.position_changes import changes_in_markdown
 
-# As shared/summaries/markdown.py writes them: text of mails is escaped there, and holds no tag.
+# The format of shared/summaries/markdown.py, which escapes the text of mails.
 _CITATION = re.compile(r'^(?P<head>(?P<number>\d+)\. <a id="citation-\d+"></a>“.*”) \(.*\)$', re.MULTILINE)
 _CITATIONS = "## Citations\n"
 
@@ -57,7 +57,7 @@ async def get_markdown(req: func.HttpRequest) -> func.HttpResponse:
 
 
 def linked_markdown(summary: Summary, cited: Sequence[CitationShown], origin: str) -> str:
-    """With who changed their mind, before the citations: the text of mails is escaped, and is no heading."""
+    """Return the Markdown with links, and with changes of positions before the citations."""
 
     def linked(line: re.Match[str]) -> str:
         number = int(line["number"])

@@ -1,4 +1,4 @@
-"""Sources over HTTP: define them, change them, and ask for one to be fetched."""
+"""API of sources: definition, change, deletion and fetch."""
 
 import json
 import re
@@ -96,7 +96,7 @@ async def list_sources(req: func.HttpRequest) -> func.HttpResponse:
 async def get_source(req: func.HttpRequest) -> func.HttpResponse:
     """One source. Operators also see its settings and last fetch."""
     connected = await clients()
-    source = await _found(req, connected)
+    source = await _find_source(req, connected)
     return answer_json(req, _view_for(req, connected)(source), etag=source.etag, headers=BY_CALLER)
 
 
@@ -115,9 +115,9 @@ async def update_source(req: func.HttpRequest) -> func.HttpResponse:
     """Change a source definition: PUT replaces it, PATCH is a JSON merge patch (RFC 7396)."""
     connected = await clients()
     for _ in range(MAX_WRITE_ATTEMPTS):
-        source = await _found(req, connected)
+        source = await _find_source(req, connected)
         _check_match(req, source)
-        # PUT gives everything anew; a PATCH has only what its body names.
+        # PUT replaces all fields, PATCH only the fields in its body.
         definition = _checked(_merged(req, source), connected, source, _body(req).get("settings"))
         updated = updated_source(source, definition, connected.runtime.now())
         async with _audited(connected, "update source", updated):
@@ -139,7 +139,7 @@ async def update_source(req: func.HttpRequest) -> func.HttpResponse:
 async def delete_source(req: func.HttpRequest) -> func.HttpResponse:
     """Delete a source definition. With `derived`, also delete all data derived from it."""
     wanted, connected = parse_query(req, DeletionAsked), await clients()
-    source = await _found(req, connected)
+    source = await _find_source(req, connected)
     _check_match(req, source)
     if wanted.derived:
         return await accept_removal(connected, "source", source.name)
@@ -161,7 +161,7 @@ async def trigger_source(req: func.HttpRequest) -> func.HttpResponse:
     """Start a fetch, or return the one in progress."""
     connected = await clients()
     for _ in range(MAX_WRITE_ATTEMPTS):
-        source = await _found(req, connected)
+        source = await _find_source(req, connected)
         if source.source_type == SourceType.UPLOAD:
             raise Problem(409, "This source has nothing to fetch. Upload archives with POST /api/archives.")
         now = connected.runtime.now()
@@ -173,7 +173,7 @@ async def trigger_source(req: func.HttpRequest) -> func.HttpResponse:
 
 @asynccontextmanager
 async def _audited(connected: Clients, action: str, source: Source) -> AsyncIterator[None]:
-    """Record who does it, and whom the definition lets read. A new definition counts here at once."""
+    """Record the caller and the readers of the definition. A change of readers applies at once."""
     selection = {"source": source.name, "readers": source.readers, "keep_days": source.keep_days}
     async with audited(connected, action, Operator(current_caller().name, "api"), selection):
         yield
@@ -198,7 +198,7 @@ def _merged(req: func.HttpRequest, source: Source) -> dict[str, Any]:
     if req.method == "PATCH":
         body = _merge_patch(definition_of(source), body)
     if body.get("url") == redacted_url(source.url):
-        body["url"] = source.url  # the client sends back the redacted address that it was shown
+        body["url"] = source.url  # the client sends back the redacted address
     if body.get("name", source.name) != source.name:
         raise bad_field("name", "a source cannot be renamed")
     return body
@@ -230,7 +230,7 @@ def _checked(
     return definition
 
 
-async def _found(req: func.HttpRequest, connected: Clients) -> Source:
+async def _find_source(req: func.HttpRequest, connected: Clients) -> Source:
     name, source = req.route_params["name"], None
     if re.fullmatch(NAME_PATTERN, name):
         source = await connected.store.find(Source, name, Session())
@@ -250,17 +250,17 @@ def _view_for(req: func.HttpRequest, connected: Clients) -> Callable[[Source], d
 
 
 def _shown(source: Source) -> dict[str, Any]:
-    """Everything but the signature of its link: for operators, and for writers, who have a function key."""
-    shown = source.model_dump(mode="json", by_alias=True, include=set(SourceItem.model_fields))
-    return {**shown, "url": redacted_url(source.url), "links": _links(source)}
+    """Return all fields except the signature of the link, for operators and holders of a function key."""
+    fields = source.model_dump(mode="json", by_alias=True, include=set(SourceItem.model_fields))
+    return {**fields, "url": redacted_url(source.url), "links": _links(source)}
 
 
 def _public(source: Source) -> dict[str, Any]:
-    """For readers: no settings, cursor, lease or error, which name secrets or quote a server's answer."""
-    shown = source.model_dump(mode="json", include=set(PublicSource.model_fields))
-    is_path = source.source_type == SourceType.LOCAL  # on our own machine
+    """Return the public fields. Settings, cursor, lease and errors may contain secrets."""
+    fields = source.model_dump(mode="json", include=set(PublicSource.model_fields))
+    is_path = source.source_type == SourceType.LOCAL  # on the machine of the app
     url = "" if is_path else _USER.sub("//", redacted_url(source.url.partition("#")[0]))
-    return {**shown, "url": url, "links": _links(source)}
+    return {**fields, "url": url, "links": _links(source)}
 
 
 def _links(source: Source) -> dict[str, str]:

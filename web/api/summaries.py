@@ -1,4 +1,4 @@
-"""Digests that are made at once, and summaries that are made again in the background."""
+"""API of digests, which are created at once, and of new summaries, which are created in the background."""
 
 import azure.functions as func
 from pydantic import BaseModel, ConfigDict, Field
@@ -63,7 +63,7 @@ PATH = "api/resummaries"
 
 
 class ResummaryShown(BaseModel):
-    """How far it has come: requested, waiting for their messages, gone, left."""
+    """The progress: threads requested, waiting for messages, gone, left."""
 
     operation_id: str
     status: AuditStatus
@@ -114,10 +114,10 @@ async def get_resummary(req: func.HttpRequest) -> func.HttpResponse:
 
 
 def _shown(audit: Audit) -> dict[str, object]:
-    shown = ResummaryShown(
+    item = ResummaryShown(
         **audit.model_dump(include={"status", "selection", "counts", "outcome", "started_at", "finished_at"}),
         operation_id=audit.id,
         requested_by=audit.actor,
         links={"self": api_of("resummaries", audit.id)},
     )
-    return shown.model_dump(mode="json")
+    return item.model_dump(mode="json")

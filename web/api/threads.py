@@ -1,4 +1,4 @@
-"""Threads over HTTP, and their messages in the order of reading."""
+"""API of threads and of their messages in reading order."""
 
 import azure.functions as func
 from pydantic import Field
@@ -54,7 +54,7 @@ async def list_messages(req: func.HttpRequest) -> func.HttpResponse:
     conversation = await conversation_of(connected, thread)
     placed = conversation.placed()
     start = _after(placed, wanted.after)
-    shown = placed[start : start + wanted.limit]
+    page = placed[start : start + wanted.limit]
     more = len(placed) > start + wanted.limit
     path = f"{api_of('threads', thread.id)}/messages"
     return answer_with(
@@ -63,9 +63,9 @@ async def list_messages(req: func.HttpRequest) -> func.HttpResponse:
             thread_id=thread.id,
             message_count=len(placed),
             missing=max(thread.message_count - len(placed), 0),
-            items=[_in_thread(reply) for reply in shown],
+            items=[_in_thread(reply) for reply in page],
             elsewhere=conversation.elsewhere,
-            next=next_address(req, path, shown[-1].message.id if more else None),
+            next=next_address(req, path, page[-1].message.id if more else None),
         ),
     )
 

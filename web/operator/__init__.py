@@ -1,1 +1,1 @@
-"""The operator's page: dead letters by cause, with a button to requeue a group, and stuck documents."""
+"""The pages for operators: status, dead letters, documents, archives, sources and corrections."""

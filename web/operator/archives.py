@@ -1,4 +1,4 @@
-"""Archives of the operator: sent in by a form, whole or in parts, and why one is not done."""
+"""Operator pages for archives: upload, and the reasons why an archive is not complete."""
 
 import re
 
@@ -20,19 +20,19 @@ from shared.operations.oversight.stuck_documents import find_blockers
 from shared.views.parameters import page_of
 from shared.views.threads import find_archive
 from web.access import Visitor, visitor
-from web.operator.forms import CLOSED, NEVER_KEPT, back_to, checked_sender, operators_page, show_to
+from web.operator.forms import CLOSED, NEVER_KEPT, back_to, check_sender, operators_page, show_to
 from web.parameters import id_of
 from web.problems import Problem, answer
 from web.rendering import CONTENT_POLICY, content_policy, page
 from web.routes import WHOLE_FILES, route
-from web.uploads import file_of_form, taken_in, upload_of
+from web.uploads import file_of_form, store_upload, upload_of
 
-LARGEST_MB = 90  # the host takes bodies of 100 MB at most
+LARGEST_MB = 90  # the host limits bodies to 100 MB
 
 
 @operators_page("operator_upload", "operator/upload")
 async def upload_page(req: func.HttpRequest, connected: Clients, who: Visitor) -> func.HttpResponse:
-    """The script of this page alone may write to Blob storage, where that is on."""
+    """Show the upload form. Only the script of this page may write to Blob Storage."""
     direct = connected.settings.DIRECT_UPLOADS
     policy = {CONTENT_POLICY: content_policy(connect=connected.blobs.origin)} if direct else {}
     return show_to(req, who, "operator/upload.html", headers=policy, largest=LARGEST_MB)
@@ -40,13 +40,12 @@ async def upload_page(req: func.HttpRequest, connected: Clients, who: Visitor) -
 
 @page("operator_uploaded", "operator/upload", "POST", largest=WHOLE_FILES)
 async def upload_sent(req: func.HttpRequest) -> func.HttpResponse:
-    """Take the form's file in, and go where its progress is shown."""
     connected = await clients()
-    if visitor(req, connected.settings) is None:  # before a stranger's file is looked at
+    if visitor(req, connected.settings) is None:  # checked before the file is read
         raise Problem(403, CLOSED)
     _, _, fields = file_of_form(req.headers.get("content-type", ""), req.get_body())
-    checked_sender(req, connected, fields)
-    stored = await taken_in(upload_of(req), connected)
+    check_sender(req, connected, fields)
+    stored = await store_upload(upload_of(req), connected)
     return back_to(page_of("archives", stored.archive.id))
 
 
@@ -57,14 +56,14 @@ LARGEST_NUMBER = 2**53
 
 @route("operator_upload_begin", "operator/upload/parts", "POST")
 async def begin(req: func.HttpRequest) -> func.HttpResponse:
-    """Which parts of the file are here already, and where the others may be sent to past this app."""
+    """Return the stored parts of the file, and the address for direct uploads."""
     connected, _ = await _sender(req)
     upload = _upload(req)
     try:
-        here = await parts_here(connected, upload)
+        stored = await parts_here(connected, upload)
     except ArchiveTooLargeError as error:
         raise Problem(413, str(error)) from None
-    known = {"part_bytes": PART_BYTES, "count": upload.count, "here": here}
+    known = {"part_bytes": PART_BYTES, "count": upload.count, "here": stored}
     return answer(200, {**known, "address": await direct_address(connected, upload)}, **NEVER_KEPT)
 
 
@@ -83,7 +82,6 @@ async def part(req: func.HttpRequest) -> func.HttpResponse:
 
 @route("operator_upload_end", "operator/upload/end", "POST")
 async def end(req: func.HttpRequest) -> func.HttpResponse:
-    """Have the file taken in; its operation tells when it is."""
     connected, who = await _sender(req)
     try:
         operation = await join_and_request(connected, _upload(req), f"operator's page: {who.name}")
@@ -94,7 +92,7 @@ async def end(req: func.HttpRequest) -> func.HttpResponse:
 
 async def _sender(req: func.HttpRequest) -> tuple[Clients, Visitor]:
     connected = await clients()
-    return connected, checked_sender(req, connected, {"token": req.headers.get(TOKEN, "")})
+    return connected, check_sender(req, connected, {"token": req.headers.get(TOKEN, "")})
 
 
 def _upload(req: func.HttpRequest) -> PartedUpload:
@@ -117,7 +115,7 @@ def _number(text: str, name: str) -> int:
 
 @operators_page("operator_archive", "operator/archives/{id}")
 async def archive_why_page(req: func.HttpRequest, connected: Clients, who: Visitor) -> func.HttpResponse:
-    """Errors may quote mail, which readers are not shown."""
+    """Show why an archive is not complete. Only operators see errors, because errors may quote mail."""
     archive = await find_archive(connected, id_of(req, "archive"))
     why = await find_blockers(connected, archive.id)
     return show_to(req, who, "operator/archive.html", archive=archive, why=why)

@@ -1,4 +1,4 @@
-"""The page of audit records: who did what, when, and how it ended."""
+"""Operator page for audit records."""
 
 import azure.functions as func
 
@@ -12,7 +12,7 @@ SHOWN = 200
 
 @operators_page("operator_audit", "operator/audit")
 async def audit_page(req: func.HttpRequest, connected: Clients, who: Visitor) -> func.HttpResponse:
-    """The latest first; those of one person with `?actor=`."""
+    """Show the latest audit records. `?actor=` selects the records of one operator."""
     actor = req.params.get("actor", "")
-    audits = [one for one in await last_audits(connected.store, SHOWN) if actor in {"", one.actor}]
+    audits = [audit for audit in await last_audits(connected.store, SHOWN) if actor in {"", audit.actor}]
     return show_to(req, who, "operator/audit.html", audits=audits, actor=actor, most=SHOWN)

@@ -1,4 +1,4 @@
-"""The pages on which who has the role corrects what is said of a thread, and sees what readers report."""
+"""Operator pages for corrections and for errors that readers report."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from shared.views.parameters import page_of
 from shared.views.threads import conversation_of, summary_of
 from web.access import CORRECTORS, Visitor
 from web.forms import form_of
-from web.operator.forms import back_to, checked_sender, operators_page, show_to
+from web.operator.forms import back_to, check_sender, operators_page, show_to
 from web.parameters import asked_thread, checked_id
 from web.problems import Problem
 from web.rendering import page
@@ -41,7 +41,7 @@ class CorrectableSentence:
     name: str
     uses: tuple[str, ...]
     stance: str
-    etag: str  # of the correction of this person's position, where there is one
+    etag: str  # of the existing correction of this person's position
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def correction_view(
     thread: Thread, reading: StoredReading, messages: Sequence[Message], corrections: Sequence[Correction]
 ) -> CorrectionView:
     active = [correction for correction in corrections if not correction.revoked]
-    of_person = {
+    position_etags = {
         correction.message_id: correction.etag or ""
         for correction in active
         if correction.kind is CorrectionKind.POSITION
@@ -70,7 +70,7 @@ def correction_view(
         correction.kind.value: correction.etag or "" for correction in active if correction.kind in whole
     }
     return CorrectionView(
-        thread, reading, list(_sentences(reading, messages, of_person)), list(corrections), etags
+        thread, reading, list(_sentences(reading, messages, position_etags)), list(corrections), etags
     )
 
 
@@ -78,7 +78,7 @@ def _sentences(
     reading: StoredReading, messages: Sequence[Message], etags: Mapping[str, str]
 ) -> Iterable[CorrectableSentence]:
     senders = {message.message_id: message.from_ for message in messages}
-    stances = {one.citation.message_id: one.stance.value for one in reading.positions}
+    stances = {position.citation.message_id: position.stance.value for position in reading.positions}
     uses: dict[tuple[str, str], list[str]] = {}
     for use, cited in _uses(reading):
         uses.setdefault((cited.message_id, cited.quote), []).append(use)
@@ -96,18 +96,18 @@ def _sentences(
 
 
 def _uses(reading: StoredReading) -> Iterable[tuple[str, SentenceCitation]]:
-    yield from ((f"position: {one.stance}", one.citation) for one in reading.positions)
-    yield from (("decision", one.citation) for one in reading.decisions)
-    yield from (("objection", one.citation) for one in reading.objections)
-    yield from (("open issue", one) for one in reading.open_issues)
-    yield from (("key point", one) for one in reading.key_points)
+    yield from ((f"position: {position.stance}", position.citation) for position in reading.positions)
+    yield from (("decision", decision.citation) for decision in reading.decisions)
+    yield from (("objection", objection.citation) for objection in reading.objections)
+    yield from (("open issue", citation) for citation in reading.open_issues)
+    yield from (("key point", citation) for citation in reading.key_points)
 
 
 @operators_page("operator_errors", "operator/errors", CORRECTORS)
 async def errors_page(req: func.HttpRequest, connected: Clients, who: Visitor) -> func.HttpResponse:
-    """What readers report: the correctors' list."""
     found = [
-        (page_of("operator/corrections", thread), one) for thread, one in await reported_errors(connected)
+        (page_of("operator/corrections", thread), report)
+        for thread, report in await reported_errors(connected)
     ]
     return show_to(req, who, "operator/errors.html", reports=found)
 
@@ -130,9 +130,8 @@ async def corrections_page(req: func.HttpRequest, connected: Clients, who: Visit
 
 @page("operator_correct", "operator/corrections/{id}", "POST")
 async def correct_thread(req: func.HttpRequest) -> func.HttpResponse:
-    """Make or revoke one correction; the sender sees the thread's page next."""
     connected, form = await clients(), form_of(req, LARGEST_FORM)
-    who = checked_sender(req, connected, form, CORRECTORS)
+    who = check_sender(req, connected, form, CORRECTORS)
     _, thread = await asked_thread(req)
     actor, etag = Operator(who.name, "operator's page"), form.get("etag") or None
     given = {name: form[name] for name in FIELDS if form.get(name)}

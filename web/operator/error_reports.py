@@ -1,4 +1,4 @@
-"""Readers report an error of a page: it reaches who may correct it, and changes nothing by itself."""
+"""Reports of errors by readers. A corrector handles them, and the report itself changes nothing."""
 
 import azure.functions as func
 from pydantic import TypeAdapter

@@ -1,4 +1,4 @@
-"""The operator's pages and forms: who may see or send one, and where a sender goes next."""
+"""Registration of operator pages, and checks of their forms."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -20,15 +20,15 @@ OperatorsHandler = Callable[[func.HttpRequest, Clients, Visitor], Awaitable[func
 def operators_page(
     name: str, path: str, roles: frozenset[str] = ONLY_OPERATORS
 ) -> Callable[[OperatorsHandler], Any]:
-    """A page for accounts with one of the roles. Others are asked for the key."""
+    """Register a page for accounts with one of the roles. Other visitors see the sign-in form."""
 
     def register(handler: OperatorsHandler) -> Any:
-        async def shown(req: func.HttpRequest) -> func.HttpResponse:
+        async def guarded(req: func.HttpRequest) -> func.HttpResponse:
             connected = await clients()
             who = visitor(req, connected.settings, roles)
             return await handler(req, connected, who) if who else login_page(req, connected)
 
-        return page(name, path)(shown)
+        return page(name, path)(guarded)
 
     return register
 
@@ -42,12 +42,12 @@ def show_to(
     headers: Mapping[str, str] | None = None,
     **values: Any,
 ) -> func.HttpResponse:
-    """A page that is not cached, with the visitor's cookie where there is a new one."""
+    """Show a page that is not cached, with the visitor's cookie if it is new."""
     cookie = cookie_header(req, who.cookie) if who.cookie else {}
     return show(req, template, headers={**NEVER_KEPT, **(headers or {}), **cookie}, who=who, **values)
 
 
-def checked_sender(
+def check_sender(
     req: func.HttpRequest, connected: Clients, form: dict[str, str], roles: frozenset[str] = ONLY_OPERATORS
 ) -> Visitor:
     who = visitor(req, connected.settings, roles)

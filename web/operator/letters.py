@@ -1,4 +1,4 @@
-"""Dead letters on the operator's page: looked at one by one, requeued, purged and restored."""
+"""Operator pages for dead letters: show, requeue, purge and restore."""
 
 import json
 import re
@@ -10,42 +10,41 @@ from shared.azure.connections import Clients, clients
 from shared.core.ids import AUDIT_ID, CAUSE_ID
 from shared.models.records import Audit
 from shared.operations.audit import Operator, UnknownOperationError
-from shared.operations.deadletters.diagnosis import Diagnosed, diagnosed_letters
+from shared.operations.deadletters.diagnosis import Diagnosed, diagnosed_dead_letters
 from shared.operations.deadletters.journal import PURGE, REQUEUE, RESTORE, NothingToRestoreError, restorable
 from shared.operations.deadletters.operations import request_in_background
 from shared.pipeline.topology import QUEUES
 from web.access import MAY, Visitor, permissions
 from web.forms import form_of
-from web.operator.forms import PATH, back_to, checked_sender, operators_page, show_to
+from web.operator.forms import PATH, back_to, check_sender, operators_page, show_to
 from web.operator.view import running_on, view_of
 from web.problems import Problem
 from web.rendering import page
 
-LETTERS_LOOKED_AT = 5000
-SHOWN_LETTERS = 20
-BROKERS = "deadletter"
+MOST_EXAMINED = 5000
+MOST_SHOWN = 20
+BROKER_PREFIX = "deadletter"
 
 
 @dataclass(frozen=True)
-class ShownLetter:
+class DeadLetterView:
     diagnosed: Diagnosed
     body: str
     properties: list[tuple[str, str]]
 
 
-def _shown(diagnosed: Diagnosed) -> ShownLetter:
-    letter = diagnosed.letter
-    data = letter.copy.data()
+def _view(diagnosed: Diagnosed) -> DeadLetterView:
+    dead_letter = diagnosed.dead_letter
+    data = dead_letter.copy.data()
     properties = [
         (name, str(value))
-        for name, value in sorted(letter.properties.items())
-        if not name.lower().startswith(BROKERS)
+        for name, value in sorted(dead_letter.properties.items())
+        if not name.lower().startswith(BROKER_PREFIX)
     ]
-    return ShownLetter(diagnosed, _readable(data), properties)
+    return DeadLetterView(diagnosed, _readable(data), properties)
 
 
 def _readable(data: bytes) -> str:
-    """JSON with its lines; anything else as the text that it may be."""
     try:
         return json.dumps(json.loads(data), indent=2, ensure_ascii=False)
     except (ValueError, RecursionError):
@@ -58,19 +57,19 @@ NONE_LEFT = "This group has no dead letters left."
 
 
 @operators_page("operator_letters", "operator/letters", MAY["inspect"])
-async def letters_page(req: func.HttpRequest, connected: Clients, who: Visitor) -> func.HttpResponse:
+async def dead_letters_page(req: func.HttpRequest, connected: Clients, who: Visitor) -> func.HttpResponse:
     group = _matching(req.params.get("group", ""), CAUSE_ID, "group")
-    letters = await _letters(connected, group)
-    if not letters:
+    dead_letters = await _dead_letters(connected, group)
+    if not dead_letters:
         raise Problem(404, NONE_LEFT)
     may = permissions(req, connected.settings)
-    return show_to(req, who, "operator/letters.html", may=may, group=group, letters=letters)
+    return show_to(req, who, "operator/letters.html", may=may, group=group, dead_letters=dead_letters)
 
 
-async def _letters(connected: Clients, group: str) -> list[ShownLetter]:
+async def _dead_letters(connected: Clients, group: str) -> list[DeadLetterView]:
     queue = await _queue_of(connected, group)
-    found = await diagnosed_letters(connected, [queue], most=LETTERS_LOOKED_AT, judged=True)
-    return [_shown(one) for one in found if one.group == group][:SHOWN_LETTERS]  # the oldest
+    found = await diagnosed_dead_letters(connected, [queue], most=MOST_EXAMINED, judged=True)
+    return [_view(diagnosed) for diagnosed in found if diagnosed.group == group][:MOST_SHOWN]  # the oldest
 
 
 async def _queue_of(connected: Clients, group: str) -> str:
@@ -82,13 +81,13 @@ async def _queue_of(connected: Clients, group: str) -> str:
 
 
 @page("operator_letters_act", "operator/letters/{action}", "POST")
-async def letters_action(req: func.HttpRequest) -> func.HttpResponse:
-    """Have it done in the background; the sender sees the operator's page next, with the operation's id."""
+async def dead_letters_action(req: func.HttpRequest) -> func.HttpResponse:
+    """Request the action in the background, and redirect to the operator page with the operation's id."""
     action = req.route_params.get("action", "")
     if action not in ACTIONS:
         raise Problem(404, "Unknown action.")
     connected, form = await clients(), form_of(req)
-    who = checked_sender(req, connected, form, MAY[action])
+    who = check_sender(req, connected, form, MAY[action])
     actor = Operator(who.name, "operator's page")
     audit = await (
         _restore(connected, form, actor) if action == "restore" else _act(connected, action, form, actor)
@@ -107,7 +106,7 @@ async def _act(connected: Clients, action: str, form: dict[str, str], actor: Ope
 
 
 async def _selected(connected: Clients, form: dict[str, str]) -> tuple[dict[str, object], Audit | None]:
-    """A group or one letter, and the operation that is under way for that group."""
+    """Return the selection of a group or a dead letter, and the running operation of the group."""
     if "number" in form:
         queue, number = form.get("queue", ""), form["number"]
         if queue not in QUEUES:

@@ -1,4 +1,4 @@
-"""The operator's page, and the forms on it."""
+"""The main operator page, sign-in and sign-out."""
 
 import re
 
@@ -22,7 +22,7 @@ from web.access import (
 )
 from web.forms import LARGEST_FORM, form_of
 from web.limits import Limited
-from web.operator.forms import WRONG_FORM, back_to, checked_sender, login_page, operators_page, show_to
+from web.operator.forms import WRONG_FORM, back_to, check_sender, login_page, operators_page, show_to
 from web.operator.view import running_on, view_of
 from web.problems import Problem
 from web.rendering import page
@@ -65,6 +65,6 @@ async def operator_enter(req: func.HttpRequest) -> func.HttpResponse:
 @page("operator_leave", "operator/leave", "POST")
 async def operator_leave(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
-    checked_sender(req, connected, form_of(req), MAY["inspect"])
+    check_sender(req, connected, form_of(req), MAY["inspect"])
     await end_session(connected, cookie_of(req))
     return back_to(headers=cookie_header(req, "", seconds=0))

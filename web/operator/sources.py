@@ -1,4 +1,4 @@
-"""The operator's form to add a source: paste an address, see what is there, have it fetched."""
+"""Operator page to add a source from an address."""
 
 import azure.functions as func
 from pydantic import ValidationError
@@ -15,7 +15,7 @@ from shared.operations.audit import Operator, audited
 from shared.views.parameters import page_of
 from web.access import Visitor
 from web.forms import form_of
-from web.operator.forms import back_to, checked_sender, operators_page, show_to
+from web.operator.forms import back_to, check_sender, operators_page, show_to
 from web.problems import Problem
 from web.rendering import page
 
@@ -23,15 +23,15 @@ SCHEDULES = {NIGHTLY: "Every night", "0 0 * * * *": "Every hour", "": "Manually"
 
 
 @operators_page("operator_source", "operator/source")
-async def source_form(req: func.HttpRequest, connected: Clients, who: Visitor) -> func.HttpResponse:  # noqa: ARG001 - as of all such pages
+async def source_form(req: func.HttpRequest, connected: Clients, who: Visitor) -> func.HttpResponse:  # noqa: ARG001 - the signature of all operator pages
     return _page(req, who)
 
 
 @page("operator_source_send", "operator/source", "POST")
 async def source_sent(req: func.HttpRequest) -> func.HttpResponse:
-    """First the address alone: what is there is shown. Then the whole form: it is added and fetched."""
+    """Show the source found at the address, or add and fetch the source if the form is complete."""
     connected, form = await clients(), form_of(req)
-    who = checked_sender(req, connected, form)
+    who = check_sender(req, connected, form)
     if "name" in form:
         return await _add(req, connected, who, form)
     try:

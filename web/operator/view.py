@@ -1,4 +1,4 @@
-"""The data of the operator's page, cached for a few seconds and shared by concurrent visitors."""
+"""The data of the operator page, cached for a few seconds and shared by concurrent visitors."""
 
 import asyncio
 import time
@@ -8,14 +8,14 @@ from weakref import WeakKeyDictionary
 
 from shared.azure.connections import Clients
 from shared.models.records import Audit, AuditStatus
-from shared.operations.deadletters.diagnosis import Group, diagnosed_letters, group_letters
+from shared.operations.deadletters.diagnosis import Group, diagnosed_dead_letters, group_dead_letters
 from shared.operations.due_documents import DueDocument
 from shared.operations.oversight.status import DocumentsStatus, StageStatus, SystemStatus, read_status
 from shared.operations.oversight.stuck_documents import failed_documents, stuck_documents
 
 FRESH_SECONDS = 3.0
-STALE_SECONDS = 5.0  # what hangs or refuses is named by then, however long reading takes
-LETTERS_A_QUEUE = 5000  # read at most: more do not change what an operator has to do
+STALE_SECONDS = 5.0  # unresponsive services are reported after this time
+MOST_PER_QUEUE = 5000  # read at most, because more do not change the operator's task
 SHOWN_DOCUMENTS = 20
 SHOWN_OPERATIONS = 10
 UNDER_WAY = frozenset({AuditStatus.ASKED, AuditStatus.RUNNING})
@@ -38,8 +38,7 @@ class View:
 
     @property
     def partial(self) -> bool:
-        """Whether there are more dead letters than were looked at."""
-        return any(queue.dead > LETTERS_A_QUEUE for queue in self.status.queues)
+        return any(queue.dead > MOST_PER_QUEUE for queue in self.status.queues)
 
 
 def running_on(status: SystemStatus, group: str) -> Audit | None:
@@ -53,7 +52,7 @@ _read: WeakKeyDictionary[Clients, tuple[float, asyncio.Task[View]]] = WeakKeyDic
 
 
 async def view_of(clients: Clients, *, fresh: bool = False) -> View:
-    """The cached view. It lives four times as long as reading took, within bounds."""
+    """Return the cached view. It is kept for four times its reading time, within limits."""
     until, task = _read.get(clients, (0.0, None))
     if task is None or fresh or time.monotonic() > until or (task.done() and task.exception() is not None):
         task = asyncio.create_task(_read_once(clients))
@@ -62,7 +61,7 @@ async def view_of(clients: Clients, *, fresh: bool = False) -> View:
 
 
 async def _read_once(clients: Clients) -> View:
-    """Sets the expiry as well: this task is shielded, so a visitor who disconnects cannot cancel it."""
+    """Read the view and set its expiry. The task is shielded from visitors who disconnect."""
     started = time.monotonic()
     view = await _read_view(clients)
     ended, task = time.monotonic(), asyncio.current_task()
@@ -73,20 +72,20 @@ async def _read_once(clients: Clients) -> View:
 
 async def _read_view(clients: Clients) -> View:
     status = await read_status(clients, operations=SHOWN_OPERATIONS, app_since=clients.connected_at)
-    if "documents" in status.unanswered:  # causes are documents, too
+    if "documents" in status.unanswered:  # causes are documents as well
         return View(status, [], [], [])
     stuck, failed = await asyncio.gather(_first(stuck_documents(clients)), _first(failed_documents(clients)))
     queues = [
         queue.queue for queue in status.queues if queue.dead
-    ]  # opening a link to the empty ones costs time
-    letters = await diagnosed_letters(clients, queues, most=LETTERS_A_QUEUE, judged=True)
-    return View(status, group_letters(letters), stuck, failed)
+    ]  # opening a link to an empty queue takes time
+    dead_letters = await diagnosed_dead_letters(clients, queues, most=MOST_PER_QUEUE, judged=True)
+    return View(status, group_dead_letters(dead_letters), stuck, failed)
 
 
 async def _first(found: AsyncIterator[DueDocument]) -> list[DueDocument]:
-    shown: list[DueDocument] = []
+    documents: list[DueDocument] = []
     async for document in found:
-        shown.append(document)
-        if len(shown) == SHOWN_DOCUMENTS:
+        documents.append(document)
+        if len(documents) == SHOWN_DOCUMENTS:
             break
-    return shown
+    return documents

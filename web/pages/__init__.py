@@ -1,1 +1,1 @@
-"""The readers' pages: rendered on the server, and usable without JavaScript."""
+"""The pages for readers, rendered on the server and usable without JavaScript."""

@@ -1,4 +1,4 @@
-"""The account page with the secret address of feeds, a development host's sign-in, and robots.txt."""
+"""The account page with secret feed addresses, the sign-in of development hosts, and robots.txt."""
 
 import re
 from urllib.parse import quote
@@ -39,13 +39,12 @@ NOT_LISTED = "User-agent: *\nDisallow: /\n"
 
 @page("page_account", "account")
 async def account_page(req: func.HttpRequest) -> func.HttpResponse:
-    """Who is signed in, and the secret address of their feeds. A new address is shown once."""
+    """Show the account and its feeds. A new secret address is shown once."""
     return await _account(req)
 
 
 @page("page_account_send", "account", "POST", largest=LARGEST_FORM)
 async def account_sent(req: func.HttpRequest) -> func.HttpResponse:
-    """Make a new secret address of feeds, or revoke it."""
     _check_form(req)
     connected, caller, form = await connections.clients(), _account_holder(), form_of(req)
     if "revoke" in form:
@@ -84,7 +83,7 @@ def _account_holder() -> Caller:
 
 @page("page_sign_in", "sign-in", roles=OPEN)
 async def sign_in_page(req: func.HttpRequest) -> func.HttpResponse:
-    """At a development host: choose who to be. In Azure, the platform signs in."""
+    """Show the sign-in form of a development host. In Azure, the platform signs in."""
     await _check_development(req)
     return show(req, "pages/sign_in.html", headers=NEVER_KEPT, roles=ROLES, to=req.params.get("to", "/"))
 
@@ -108,7 +107,7 @@ async def sign_in_sent(req: func.HttpRequest) -> func.HttpResponse:
 
 @page("page_sign_out", "sign-out", "POST", roles=OPEN, largest=LARGEST_FORM)
 async def sign_out(req: func.HttpRequest) -> func.HttpResponse:
-    """The session ends on the server: its cookie is worth nothing any more."""
+    """Sign out. The session ends on the server, so that its cookie becomes invalid."""
     _check_form(req)
     cookie = cookie_of(req, ACCOUNT_COOKIE)
     if cookie:

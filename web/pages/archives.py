@@ -1,4 +1,4 @@
-"""Archives: those that were taken in, and how far one has come, live while it runs."""
+"""Pages of archives and their progress."""
 
 import asyncio
 

@@ -1,7 +1,7 @@
-"""The page of answers: what came of the threads that a question is about, and the sentences that say so.
+"""The page of answers to questions.
 
-A script adds what a chat model writes, a request a thread, each as it is ready. Without it the page is asked
-for as a whole, by a link.
+A script adds the sentences of the chat model, with one request for each thread. Without the script, a link
+requests the complete page.
 """
 
 import azure.functions as func
@@ -22,7 +22,7 @@ TEMPLATE, WRITTEN = "pages/ask.html", "pages/written.html"
 
 class AskedOfPage(Question):
     written: bool = Field(default=False)
-    thread: MessageKey | None = None  # only what the chat model writes from this thread
+    thread: MessageKey | None = None  # only the sentences of the chat model about this thread
 
 
 @page("page_ask", "ask", limited=Limited.ASK)

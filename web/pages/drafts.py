@@ -1,4 +1,4 @@
-"""Drafts and RFCs: those that are talked about, and what was said of one."""
+"""Pages of drafts and RFCs."""
 
 import re
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ class DraftStep:
 
 
 def draft_line(reports: Sequence[Report]) -> list[DraftStep]:
-    """Calls, and what is said to be settled, in the order in which they began."""
+    """Return the calls and decisions about a draft, in the order of their beginnings."""
     chosen = [
         (report.first_message_date, report.last_message_date, report)
         for report in reports

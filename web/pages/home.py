@@ -1,4 +1,4 @@
-"""The home page: recent outcomes of all lists."""
+"""The home page with recent outcomes of all lists."""
 
 import asyncio
 
@@ -15,17 +15,17 @@ from web.problems import Problem
 from web.rendering import page, problem_page, show
 from web.routes import route
 
-LATELY = 60
+RECENT = 60
 SHOWN = 12
 DIGESTS = 6
 
 
-# In Azure an empty route means the function's name. This pattern matches only the root of the site.
+# In Azure an empty route becomes the name of the function. This pattern matches only the root of the site.
 @page("page_home", "{ignored:maxlength(0)?}")
 async def home_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     reports, digests, sources = await asyncio.gather(
-        latest_reports(connected, LATELY, type="thread"),
+        latest_reports(connected, RECENT, type="thread"),
         latest_digests(connected, DIGESTS),
         source_names(connected),
     )
@@ -67,7 +67,7 @@ async def following_page(req: func.HttpRequest) -> func.HttpResponse:
 
 @route("zz_missing", "{*path}", roles=OPEN)
 async def missing(req: func.HttpRequest) -> func.HttpResponse:
-    """The 404 page. Azure tries routes in the order of function names: `zz_` makes this one the last."""
+    """Show the 404 page. Azure tries routes in the order of function names, so `zz_` makes it the last."""
     problem = Problem(404, "This page does not exist.")
     if req.route_params.get("path", "").lower().startswith("api/"):
         return problem.response()

@@ -1,4 +1,4 @@
-"""Addresses that last: a mail and its thread by Message-ID, and a thread as an mbox."""
+"""Permanent addresses of mails and threads by Message-ID, and threads as mbox."""
 
 import asyncio
 import re
@@ -27,9 +27,9 @@ MOST_DIGITS = 4
 
 @page("page_mail", "m/{*id}")
 async def mail_page(req: func.HttpRequest) -> func.HttpResponse:
-    """The full message with its main headers. `?quote=` marks words of it.
+    """Show the full message with its main headers. `?quote=` marks words in it.
 
-    `?copy=` reads it from its archive instead: 0 is the message, others may say something else.
+    `?copy=` reads a copy from its archive. Copy 0 is the message, and other copies may differ.
     """
     connected, stored, others = await _asked(req)
     number = _copy_asked(req, stored)
@@ -68,7 +68,7 @@ async def mail_page(req: func.HttpRequest) -> func.HttpResponse:
 
 @page("page_thread_of_mail", "t/{*id}")
 async def thread_of_mail_page(req: func.HttpRequest) -> func.HttpResponse:
-    """The thread that the mail is in now: a later mail can make it part of another."""
+    """Redirect to the current thread of the mail. A later mail can merge it into another thread."""
     _, message, _ = await _asked(req)
     address = page_of_message(message.thread_id, message.id)
     return func.HttpResponse(status_code=302, headers={"Location": address, "Cache-Control": "no-cache"})
@@ -85,14 +85,13 @@ async def thread_mbox(req: func.HttpRequest) -> func.HttpResponse:
 
 
 def _person_page(req: func.HttpRequest, connected: Clients, message: Message) -> str | None:
-    """Of the writer, where people have pages."""
     if not message.from_.email or not people_shown(req, connected.settings):
         return None
     return page_of("people", person_id(message.from_.email))
 
 
 async def _asked(req: func.HttpRequest) -> tuple[Clients, Message, list[str]]:
-    """The copy of the list that `?list=` names, else the first; and the other lists that have one."""
+    """Return the message in the list that `?list=` names, or the first one, and the other lists."""
     connected = await clients()
     copies = await mail_with_id(connected, req.route_params.get("id", "").rstrip("/"))
     wanted = req.params.get("list")
@@ -101,7 +100,7 @@ async def _asked(req: func.HttpRequest) -> tuple[Clients, Message, list[str]]:
 
 
 def _copy_asked(req: func.HttpRequest, message: Message) -> int | None:
-    """Which copy is to be read from its archive; none where what is stored will do."""
+    """Return the number of the copy to read from its archive, or None for the stored message."""
     given = req.params.get("copy")
     if given is None:
         return None
@@ -113,7 +112,7 @@ def _copy_asked(req: func.HttpRequest, message: Message) -> int | None:
 
 
 def _copies(message: Message) -> list[tuple[int, str]]:
-    """What can be read from an archive: the message itself, and each other content under its id once."""
+    """Return the copies to read from archives: the message, and one copy of each other content."""
     first: dict[str, int] = {}
     for number, copy in enumerate(message.copies):
         first.setdefault(copy.identity, number)
@@ -134,13 +133,13 @@ LONGEST_QUOTE = 2000
 
 
 def place_of(message: Message, quoted: str) -> tuple[int, int] | None:
-    """The first place in what its writer wrote, however the lines are wrapped; None where it is not there."""
+    """Return the first place of the words in the sender's own text, or None. Line breaks may differ."""
     words = quoted.split()
     if not words:
         return None
     pattern = re.compile(r"\s+".join(re.escape(word) for word in words))
     for segment in message.segments or [{"kind": SegmentKind.NEW, "start": 0, "end": len(message.body_raw)}]:
-        own = segment["kind"] == SegmentKind.NEW  # what it quotes is another's words
+        own = segment["kind"] == SegmentKind.NEW  # other segments are quotations
         if own and (found := pattern.search(message.body_raw, segment["start"], segment["end"])):
             return found.span()
     return None

@@ -1,7 +1,7 @@
-"""A message's body as a page shows it: paragraphs, collapsed quotes, and cited sentences marked.
+"""The body of a message for pages: paragraphs, collapsed quotes and marked sentences.
 
-Marks are offsets into `body_raw`: those of a citation come from its chunk's spans, those of a stance from the
-normalised text. This module handles plain text only; the template escapes it.
+Marks are offsets into `body_raw`, from the spans of a chunk or from the normalized text. The blocks are plain
+text that the template escapes.
 """
 
 import re
@@ -14,8 +14,8 @@ from shared.models.threads import Chunk, Message
 from shared.models.values import Citation, rejoined
 from web.pages.patch_text import are_trailers, diffs_in, looks
 
-MOST_CHARS = 20_000  # of one message on a thread's page; the rest is in the full message
-WRAPPED = 45  # longer lines were wrapped by a mail client, so they flow as prose
+MOST_CHARS = 20_000  # shown of one message on the page of a thread
+WRAPPED = 45  # longer lines were wrapped by a mail client and are shown as prose
 _LAID_OUT = re.compile(
     r"^(?: {2,}|\t)|\S {3,}\S|^(?:\||\+(?! ?\d))|[-=_*~]{6,}|^ \S[^|\n]{0,200} \| +\d", re.MULTILINE
 )
@@ -26,7 +26,7 @@ _ITEM = re.compile(r" {0,2}(?:[-*o+•]|\(?\d{1,2}[.)]|\([a-z]\))\s")
 
 @dataclass(frozen=True)
 class TextMark:
-    """A stretch of `body_raw` that is cited (or shows a stance), and the anchors that lead to it."""
+    """A span of `body_raw` that is cited or shows a stance, and its anchors."""
 
     start: int
     end: int
@@ -39,14 +39,14 @@ class TextRun:
     text: str
     mark: TextMark | None = None
     anchors: tuple[str, ...] = ()  # on the first run of a mark
-    look: str = ""  # of lines of a diff
+    look: str = ""  # the CSS class of a line in a diff
 
 
 @dataclass(frozen=True)
 class Block:
-    """`prose` flows, `lines` keeps its line ends, `code` its spaces; `quote` has who is quoted before it.
+    """`prose` flows, `lines` keeps line breaks, and `code` keeps spaces. `trailers` is a list.
 
-    `diff` has the looks of its lines, `trailers` is a list.
+    `quote` has its attribution, and `diff` has CSS classes for its lines.
     """
 
     kind: str
@@ -63,7 +63,7 @@ class Block:
 
     @property
     def rows(self) -> list[list[TextRun]]:
-        """Its lines, each as runs; a line that is indented goes on with the one before."""
+        """Return the lines as runs. An indented line continues the previous line."""
         rows: list[list[TextRun]] = [[]]
         for run in self.runs:
             for number, part in enumerate(_ROW_END.split(run.text)):
@@ -75,8 +75,8 @@ class Block:
 
 
 def body_blocks(message: Message, marks: Iterable[TextMark] = (), *, most: int = MOST_CHARS) -> list[Block]:
-    """The blocks of a body, in order. A body that is too long is cut, though never before its last mark."""
-    placed = _apart(marks)
+    """Return the blocks of a body in order. A long body is cut, but not before its last mark."""
+    placed = _merge_overlapping(marks)
     limit = max(most, placed[-1].end if placed else 0)
     blocks: list[Block] = []
     attribution = ""
@@ -97,7 +97,7 @@ def body_blocks(message: Message, marks: Iterable[TextMark] = (), *, most: int =
 
 
 def _with_diffs(message: Message) -> Iterator[tuple[str, int, int]]:
-    """The segments, with diffs whole: a hunk's line may look like a quote or a signature, and is neither."""
+    """Yield segments with complete diffs. A line of a hunk may look like a quote or a signature."""
     diffs, place, covered = diffs_in(message.body_raw), 0, 0
     for kind, start, end in _segments(message):
         at = max(start, covered)
@@ -105,7 +105,7 @@ def _with_diffs(message: Message) -> Iterator[tuple[str, int, int]]:
             first, last = diffs[place]
             place += 1
             if first < at or kind is not SegmentKind.NEW:
-                continue  # it is quoted
+                continue  # a quoted diff
             if at < first:
                 yield kind.value, at, first
             yield DIFF, first, last
@@ -127,31 +127,31 @@ def _segments(message: Message) -> list[Segment]:
 def _paragraphs(body: str, start: int, end: int, marks: Sequence[TextMark]) -> Iterator[Block]:
     for kind, first, last in _joined(body, start, end):
         runs = _runs(body, first, last, marks)
-        # Where lines flow a break is a space: not in the middle of a word.
+        # Line breaks in prose become spaces, except within words.
         yield Block(
             kind, tuple(replace(run, text=rejoined(run.text)) if kind == "prose" else run for run in runs)
         )
 
 
 def _joined(body: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
-    """The paragraphs with their kinds. Code and tables go on over blank lines."""
-    held: tuple[str, int, int] | None = None
+    """Yield the paragraphs with their kinds. Code and tables may contain blank lines."""
+    pending: tuple[str, int, int] | None = None
     for first, last in _stretches(body, start, end):
         kind = _kind(body[first:last])
-        if held is not None and held[0] == kind == "code":
-            held = (kind, held[1], last)
+        if pending is not None and pending[0] == kind == "code":
+            pending = (kind, pending[1], last)
             continue
-        if held is not None:
-            yield held
-        held = (kind, first, last)
-    if held is not None:
-        yield held
+        if pending is not None:
+            yield pending
+        pending = (kind, first, last)
+    if pending is not None:
+        yield pending
 
 
 def _stretches(body: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Runs of lines without a blank line; what is fenced is one, and so is what follows a patch's `---`.
+    """Yield spans of lines without a blank line. Fenced text and notes after `---` are one span.
 
-    Not by a regular expression: crafted mail could make it hang.
+    This does not use a regular expression, because crafted mail could make it hang.
     """
     first, at, fenced = None, start, False
     for line in body[start:end].splitlines(keepends=True):
@@ -200,27 +200,26 @@ def _runs(body: str, start: int, end: int, marks: Sequence[TextMark]) -> Iterato
             continue
         if at < first:
             yield TextRun(body[at:first])
-        # Only where the mark begins: a sentence that runs over several blocks has its anchors once.
+        # Only at the beginning of the mark, so that a sentence in several blocks has its anchors once.
         yield TextRun(body[first:last], mark, mark.anchors if first == mark.start else ())
         at = last
     if at < end:
         yield TextRun(body[at:end])
 
 
-def _apart(marks: Iterable[TextMark]) -> list[TextMark]:
-    """Marks that overlap become one, with the anchors of all."""
-    apart: list[TextMark] = []
+def _merge_overlapping(marks: Iterable[TextMark]) -> list[TextMark]:
+    merged: list[TextMark] = []
     for mark in sorted(marks, key=lambda mark: (mark.start, mark.end)):
-        if apart and mark.start < apart[-1].end:
-            last = apart.pop()
+        if merged and mark.start < merged[-1].end:
+            last = merged.pop()
             anchors = tuple(dict.fromkeys((*last.anchors, *mark.anchors)))
             mark = TextMark(last.start, max(last.end, mark.end), anchors, last.cited or mark.cited)  # noqa: PLW2901
-        apart.append(mark)
-    return apart
+        merged.append(mark)
+    return merged
 
 
 def marks_of_citation(citation: Citation, chunk: Chunk, message: Message, anchor: str) -> list[TextMark]:
-    """The quote's offsets in the raw body; none if the chunk does not contain it verbatim."""
+    """Return the marks of the quote in the raw body, or none if the chunk does not contain it verbatim."""
     start = chunk.text.find(citation.quote) if citation.offset is None else citation.offset
     end = start + len(citation.quote)
     if start < 0 or chunk.text[start:end] != citation.quote:
@@ -243,7 +242,6 @@ def marks_of_citation(citation: Citation, chunk: Chunk, message: Message, anchor
 def marks_of_span(
     message: Message, start: int, end: int, anchor: str, *, cited: bool = True
 ) -> list[TextMark]:
-    """A sentence, from its offsets in the normalised text."""
     body = NormalizedBody(message.body_raw, _segments(message))
     spans = body.raw_spans(start, end)
     return [

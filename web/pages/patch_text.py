@@ -1,6 +1,6 @@
-"""Patches in a mail's text: where diffs stand, what each of their lines is, and what is a list of trailers.
+"""Patches in mail: the places of diffs, the kinds of their lines, and lists of trailers.
 
-Lines are read one by one, and a hunk is as long as its head says: no line of mail can make this hang.
+Lines are read one at a time, and a hunk has the length in its header, so that no mail can make this hang.
 """
 
 import re
@@ -15,12 +15,12 @@ _HUNK = re.compile(r"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
 _TRAILER = re.compile(
     r"(?:[A-Z][A-Za-z]{1,20}(?:-[A-Za-z]{1,20}){0,3}-by|Cc|CC|Fixes|Link|Closes|Change-Id): ?\S"
 )
-_LIKE_TRAILER = re.compile(r"[A-Z][A-Za-z]{1,20}(?:-[A-Za-z]{1,20}){1,4}: ?\S")  # Pull-Request: and the like
+_LIKE_TRAILER = re.compile(r"[A-Z][A-Za-z]{1,20}(?:-[A-Za-z]{1,20}){1,4}: ?\S")  # such as Pull-Request:
 _LOOKS = {"+": "added", "-": "removed"}
 
 
 def diffs_in(text: str) -> list[tuple[int, int]]:
-    """Where diffs begin and end: files with all their hunks, as one stretch where nothing stands between."""
+    """Return the spans of diffs. Adjacent files with their hunks are one diff."""
     lines = text.splitlines(keepends=True)
     starts = [0]
     for line in lines:
@@ -32,7 +32,7 @@ def diffs_in(text: str) -> list[tuple[int, int]]:
             at += 1
             continue
         end, has_hunk = _end_of_diff(lines, at)
-        if has_hunk:  # words alone are no diff
+        if has_hunk:  # a diff has a hunk
             found.append((starts[at], starts[end]))
         at = end
     return found
@@ -46,7 +46,6 @@ def _begins(lines: list[str], at: int) -> bool:
 
 
 def _end_of_diff(lines: list[str], at: int) -> tuple[int, bool]:
-    """The line after it, and whether it has a hunk."""
     end, has_hunk = at, False
     while end < len(lines):
         hunk = _HUNK.match(lines[end])
@@ -67,7 +66,7 @@ def _end_of_hunk(lines: list[str], at: int, head: re.Match[str]) -> int:
     while at < len(lines) and (before > 0 or after > 0):
         sign = lines[at][:1]
         if sign not in {" ", "+", "-", "\\", "\n", "\r", "\t"}:
-            return at  # cut short by its writer
+            return at  # incomplete hunk
         before -= sign in {" ", "-", "\n", "\r", "\t"}
         after -= sign in {" ", "+", "\n", "\r", "\t"}
         at += 1
@@ -75,7 +74,7 @@ def _end_of_hunk(lines: list[str], at: int, head: re.Match[str]) -> int:
 
 
 def looks(text: str) -> Iterator[tuple[int, int, str]]:
-    """Runs of lines of a diff that look alike: start, end, and the CSS class."""
+    """Yield runs of lines with the same CSS class: start, end and class."""
     lines = text.splitlines(keepends=True)
     first, at, look = 0, 0, ""
     for line, own in zip(lines, _line_looks(lines), strict=True):
@@ -89,7 +88,7 @@ def looks(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _line_looks(lines: list[str]) -> Iterator[str]:
-    """What begins with `---` is a file's name only outside of a hunk."""
+    """Yield the CSS class of each line. `---` begins a file name only outside a hunk."""
     in_hunk_until = 0
     for number, line in enumerate(lines):
         hunk = _HUNK.match(line) if number >= in_hunk_until else None
@@ -103,7 +102,7 @@ def _line_looks(lines: list[str]) -> Iterator[str]:
 
 
 def are_trailers(lines: list[str]) -> bool:
-    """`Reviewed-by:` and its like, nothing else; a line that goes on is indented."""
+    """Return whether the lines are trailers such as `Reviewed-by:`. Indented lines continue a trailer."""
     if len(lines) == 1:
         return bool(_TRAILER.match(lines[0]))
     return not lines[0].startswith((" ", "\t")) and all(

@@ -1,9 +1,9 @@
-"""A person's page: where they stood over time, with the sentences; their threads and roles."""
+"""The page of a person: positions with sentences, threads and roles."""
 
 import azure.functions as func
 
 from shared.summaries.markdown import FATES
-from shared.views.topics import PersonStand, person_shown
+from shared.views.topics import PersonStand, person_view
 from web.access import check_people_shown
 from web.caching import BY_CALLER
 from web.connected import clients
@@ -16,7 +16,7 @@ from web.rendering import page, show
 async def person_page(req: func.HttpRequest) -> func.HttpResponse:
     connected = await clients()
     check_people_shown(req, connected.settings)
-    person = await person_shown(connected, id_of(req, "person"))
+    person = await person_view(connected, id_of(req, "person"))
     return show(
         req,
         "pages/person.html",
@@ -26,7 +26,7 @@ async def person_page(req: func.HttpRequest) -> func.HttpResponse:
         addresses=person.addresses,
         stands=[(stand, *_words(stand)) for stand in person.stands],
         said_before=SAID_BEFORE,
-        name=person.name or next(iter(person.addresses), "Somebody"),
+        name=person.name or next(iter(person.addresses), "Unknown person"),
     )
 
 

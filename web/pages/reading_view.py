@@ -1,6 +1,6 @@
-"""What a thread's reading says, as pages show it: outcome, positions, objections with their fate, open calls.
+"""The reading of a thread for pages: outcome, positions, objections and open calls.
 
-Computed from the documents without I/O. A sentence's address is asked for, because each page has its own.
+It is computed from the documents without I/O. Each page supplies the addresses of sentences.
 """
 
 from collections import Counter
@@ -40,23 +40,23 @@ MOST_PEOPLE = 30
 
 
 @dataclass(frozen=True)
-class ShownQuote:
-    """A sentence with its writer, and where it stands; None where its message is gone."""
+class QuoteView:
+    """A sentence with its writer and its address. The address is None if the message was deleted."""
 
     quote: str
     name: str
     address: str | None
     again: bool = False
-    """It stands above: its writer leads there, and the words are not repeated."""
+    """The sentence is shown further up, so only its writer and link are shown."""
     marks: tuple[str, ...] = ()
-    """What a reader has to know of its mail and sender."""
+    """Remarks about the mail and its sender."""
 
 
 @dataclass(frozen=True)
 class EarlierLine:
-    """Where the same person stood before they changed their mind."""
+    """The position of the same person before a change."""
 
-    sentence: ShownQuote
+    sentence: QuoteView
     at: datetime | None
     says: str
     look: str
@@ -64,7 +64,7 @@ class EarlierLine:
 
 @dataclass(frozen=True)
 class PositionLine:
-    sentence: ShownQuote
+    sentence: QuoteView
     at: datetime | None
     earlier: EarlierLine | None
     says: str
@@ -73,82 +73,84 @@ class PositionLine:
     answers_address: str | None
     binding: bool | None
     corrected: CorrectedBy | None
-    marks: tuple[str, ...]  # what a reader has to know of the sender, and of the mail
+    marks: tuple[str, ...]  # remarks about the sender and the mail
     reader: str
-    """Whose reading it is, where it is not that of the rules."""
+    """The reader of the position, unless it was found by rules."""
 
 
 @dataclass(frozen=True)
 class ObjectionLine:
-    """A sentence in which somebody objects, or did until they withdrew it."""
+    """A sentence with an objection, and its withdrawal."""
 
-    sentence: ShownQuote
+    sentence: QuoteView
     fate: str
     is_outstanding: bool
-    withdrawal: ShownQuote | None = None
+    withdrawal: QuoteView | None = None
 
 
 @dataclass(frozen=True)
 class CallView:
-    question: ShownQuote | None
+    question: QuoteView | None
     state: str
     spoken: list[str]
     more: int
-    outstanding: list[ShownQuote]
+    outstanding: list[QuoteView]
 
 
 @dataclass(frozen=True)
 class ReadingView:
     outcome: StoredOutcome
-    evidence: list[ShownQuote]
-    asked: ShownQuote | None
+    evidence: list[QuoteView]
+    asked: QuoteView | None
     agreed: bool
-    tallies: list[tuple[str, ShownQuote]]  # name and role, and in which words
+    tallies: list[tuple[str, QuoteView]]  # name and role, and the quote
     positions: list[PositionLine]
     objections: list[ObjectionLine]
-    remarks: list[ShownQuote]
-    latest: list[tuple[ShownQuote, datetime | None]]
-    """Where nobody is said to stand anywhere: the last words of who wrote most."""
+    remarks: list[QuoteView]
+    latest: list[tuple[QuoteView, datetime | None]]
+    """If there are no positions, the latest sentences of the most active people."""
     call: CallView | None
-    corrections: list[tuple[str, ShownCorrection]]  # in words, and who and when
-    placements: list[tuple[str, ShownPlacement, str | None]]  # likewise, and where the message is
-    model: ModelReading | None  # where a chat model has read it as well
-    cut: list[tuple[str, str | None]]  # mails of which the model did not read the middle: by whom, and where
+    corrections: list[tuple[str, ShownCorrection]]  # in words, with author and time
+    placements: list[tuple[str, ShownPlacement, str | None]]  # the same, with the address of the message
+    model: ModelReading | None  # if a chat model has read the thread as well
+    cut: list[tuple[str, str | None]]  # mails that were too long for the model
     quoted: frozenset[tuple[str, str]]
-    """The message and the words of every sentence that stands here: nothing else repeats them."""
+    """The Message-ID and text of each sentence in this view. Other parts of the page do not repeat them."""
 
     @property
     def positions_heading(self) -> str:
-        """Support is agreement only where something was agreed."""
+        """Return the heading. Support is called agreement only if something was agreed."""
         return "What was agreed, and by whom" if self.agreed else "Positions"
 
     @property
     def said_objections(self) -> list[ObjectionLine]:
-        """A sentence that stands above is listed again only with what became of it."""
+        """Return the objections to list. A repeated sentence is listed only with its fate."""
         return [line for line in self.objections if line.fate or not line.sentence.again]
 
     @property
     def left(self) -> list[tuple[str, str]]:
-        """Objections that are apparently unresolved, in words, and where they are on the page."""
+        """Return the number of apparently unresolved objections, and their place on the page."""
         count = sum(line.is_outstanding for line in self.said_objections)
         return [(f"{counted(count, 'objection')} apparently unresolved", "objections")] if count else []
 
     @property
     def tally(self) -> str:
-        """How many there are of each, in words, and what became of the objections."""
         looks = [line.look for line in self.positions]
         counts = [(looks.count(look), words) for look, words in STANCES.items()]
         found = ", ".join(f"{count} {words}" for count, words in counts if count)
         fates = Counter(line.fate for line in self.objections if line.fate)
-        became = ", ".join(f"{count} {fate}" for fate, count in fates.items())
-        # Those whose words are plain: others may stand on either side.
-        sentences = (f"At least {found}." if found else "", f"Objections: {became}." if became else "")
+        objections = ", ".join(f"{count} {fate}" for fate, count in fates.items())
+        # "At least", because only clear positions are counted.
+        sentences = (
+            f"At least {found}." if found else "",
+            f"Objections: {objections}." if objections else "",
+        )
         return " ".join(sentence for sentence in sentences if sentence)
 
 
 @dataclass(frozen=True)
 class QuotePlaces:
-    """What a page knows of the messages: names by address and by message, where sentences and mails are."""
+    """The data of a page about messages: names of people, and addresses of sentences and messages."""
 
     people: Mapping[str, str]
     senders: Mapping[str, str]
@@ -161,25 +163,25 @@ class QuotePlaces:
 
 @dataclass
 class _Quoting:
-    """Quotes in the order of the page: each stands once, with its link."""
+    """Quotes in the order of the page. Each quote is shown once, with its link."""
 
     places: QuotePlaces
     marks: Mapping[str, tuple[str, ...]]
     quoted: set[tuple[str, str]] = field(default_factory=set)
 
-    def shown(self, quote: SentenceCitation, person: str = "") -> ShownQuote:
+    def show(self, quote: SentenceCitation, person: str = "") -> QuoteView:
         name = self.places.senders.get(quote.message_id) or self.places.person(person)
         again = self.has(quote)
         self.quoted.add((quote.message_id, quote.quote))
         marks = self.marks.get(quote.message_id, ())
-        return ShownQuote(quote.quote, name, self.places.sentence(quote), again, marks)
+        return QuoteView(quote.quote, name, self.places.sentence(quote), again, marks)
 
     def has(self, quote: SentenceCitation) -> bool:
         return (quote.message_id, quote.quote) in self.quoted
 
-    def fresh(self, quotes: Iterable[tuple[SentenceCitation, str]]) -> list[ShownQuote]:
-        """Those that do not stand above."""
-        return [self.shown(quote, person) for quote, person in quotes if not self.has(quote)]
+    def fresh(self, quotes: Iterable[tuple[SentenceCitation, str]]) -> list[QuoteView]:
+        """Return the quotes that are not shown yet."""
+        return [self.show(quote, person) for quote, person in quotes if not self.has(quote)]
 
 
 def names_of(participants: Iterable[Address]) -> dict[str, str]:
@@ -187,23 +189,29 @@ def names_of(participants: Iterable[Address]) -> dict[str, str]:
 
 
 def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> ReadingView:
-    said = [one for one in reading.positions if one.tier is Tier.SAID and one.stance in SAYS]
-    remarks = [one for one in reading.positions if one.tier is Tier.REMARK]
+    stated = [
+        position for position in reading.positions if position.tier is Tier.SAID and position.stance in SAYS
+    ]
+    remarks = [position for position in reading.positions if position.tier is Tier.REMARK]
     decider = reading.outcome.authority.person if reading.outcome.authority else ""
     quoting = _Quoting(places, _marks_of(reading))
-    is_said = reading.outcome.tier is Tier.SAID or reading.outcome.is_closing_statement
-    # In the order of the page: what stands above is not repeated below.
-    evidence = quoting.fresh((one, decider) for one in reading.outcome.evidence if is_said)
+    is_certain = reading.outcome.tier is Tier.SAID or reading.outcome.is_closing_statement
+    # In the order of the page. A sentence is not repeated further down.
+    evidence = quoting.fresh((citation, decider) for citation in reading.outcome.evidence if is_certain)
     asked = _asked(reading, quoting)
     call = _call(reading.open_call, quoting, now.date()) if reading.open_call else None
     tallies = [
-        (f"{one.by.name} ({one.by.role})", quoting.shown(one.citation, one.by.person))
-        for one in reading.tallies
+        (f"{tally.by.name} ({tally.by.role})", quoting.show(tally.citation, tally.by.person))
+        for tally in reading.tallies
     ]
-    positions = [_position(one, reading, quoting) for one in said]
-    objections = _objections(reading, quoting, said)
-    silent = not said and not objections
-    latest = [(quoting.shown(one.citation, one.person), one.at) for one in reading.latest] if silent else []
+    positions = [_position(position, reading, quoting) for position in stated]
+    objections = _objections(reading, quoting, stated)
+    no_positions = not stated and not objections
+    latest = (
+        [(quoting.show(entry.citation, entry.person), entry.at) for entry in reading.latest]
+        if no_positions
+        else []
+    )
     return ReadingView(
         outcome=reading.outcome,
         evidence=evidence,
@@ -214,22 +222,25 @@ def reading_view(reading: StoredReading, places: QuotePlaces, now: datetime) -> 
         tallies=tallies,
         positions=positions,
         objections=objections,
-        remarks=quoting.fresh((one.citation, one.person) for one in remarks),
+        remarks=quoting.fresh((remark.citation, remark.person) for remark in remarks),
         latest=latest,
         call=call,
-        corrections=[(_corrected(one, places), one) for one in reading.corrections],
-        placements=[(_placed(one), one, places.message(one.message_id)) for one in reading.placements],
+        corrections=[(_corrected(correction, places), correction) for correction in reading.corrections],
+        placements=[
+            (_placed(placement), placement, places.message(placement.message_id))
+            for placement in reading.placements
+        ],
         model=reading.model,
         cut=[
-            (places.senders.get(one, "unknown sender"), places.message(one))
-            for one in (reading.model.cut if reading.model else ())
+            (places.senders.get(message_id, "unknown sender"), places.message(message_id))
+            for message_id in (reading.model.cut if reading.model else ())
         ],
         quoted=frozenset(quoting.quoted),
     )
 
 
 def _marks_of(reading: StoredReading) -> dict[str, tuple[str, ...]]:
-    """By message: they stand beside each of its sentences that the page shows."""
+    """Return the remarks by Message-ID, which are shown with each sentence of the message."""
     claims: list[Position | Objection | Decision]
     claims = [*reading.positions, *reading.objections, *reading.decisions]
     found = {claim.citation.message_id: claim.marks for claim in claims if claim.marks}
@@ -240,33 +251,39 @@ def _marks_of(reading: StoredReading) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _asked(reading: StoredReading, quoting: _Quoting) -> ShownQuote | None:
-    """The words in which it was put to the group, where there are some and nobody had them hidden."""
-    put = reading.proposition
-    words = put.words if put else None
-    if put is None or words is None or not reading.headline.asked or quoting.has(words):
+def _asked(reading: StoredReading, quoting: _Quoting) -> QuoteView | None:
+    """Return the words of the proposal or question, unless they are hidden or already shown."""
+    proposal = reading.proposition
+    words = proposal.words if proposal else None
+    if proposal is None or words is None or not reading.headline.asked or quoting.has(words):
         return None
-    if not asks_or_proposes(put.form, reading.genre.kind, words.quote):
+    if not asks_or_proposes(proposal.form, reading.genre.kind, words.quote):
         return None
     if reading.open_call and reading.open_call.question == words:
-        return None  # the call has it
-    return quoting.shown(words, put.proposer)
+        return None  # shown with the call
+    return quoting.show(words, proposal.proposer)
 
 
-def _objections(reading: StoredReading, quoting: _Quoting, said: Sequence[Position]) -> list[ObjectionLine]:
-    stances = [(one.stance, one.citation) for one in said]
-    stances += [(one.earlier.stance, one.earlier.citation) for one in said if one.earlier]
+def _objections(reading: StoredReading, quoting: _Quoting, stated: Sequence[Position]) -> list[ObjectionLine]:
+    stances = [(position.stance, position.citation) for position in stated]
+    stances += [
+        (position.earlier.stance, position.earlier.citation) for position in stated if position.earlier
+    ]
     against = {_place(citation) for stance, citation in stances if stance is PositionStance.OPPOSE}
-    # Most sentences that sound like objections are none: only what people call so, or withdraw, is shown.
-    lines = [one for one in reading.objections if _place(one.citation) in against or one.withdrawal]
+    # Most sentences that sound like objections are none. Only explicit or withdrawn objections are shown.
+    lines = [
+        objection
+        for objection in reading.objections
+        if _place(objection.citation) in against or objection.withdrawal
+    ]
     return [
         ObjectionLine(
-            quoting.shown(one.citation, one.person),
-            FATES[one.fate],
-            one.fate is Fate.OUTSTANDING,
-            quoting.shown(one.withdrawal, one.person) if one.withdrawal else None,
+            quoting.show(objection.citation, objection.person),
+            FATES[objection.fate],
+            objection.fate is Fate.OUTSTANDING,
+            quoting.show(objection.withdrawal, objection.person) if objection.withdrawal else None,
         )
-        for one in lines
+        for objection in lines
     ]
 
 
@@ -274,58 +291,60 @@ def _place(quote: SentenceCitation) -> tuple[str, int]:
     return quote.message_id, quote.start
 
 
-def _position(one: Position, reading: StoredReading, quoting: _Quoting) -> PositionLine:
-    says, look = SAYS[one.stance]
+def _position(position: Position, reading: StoredReading, quoting: _Quoting) -> PositionLine:
+    says, look = SAYS[position.stance]
     places = quoting.places
-    proposition = reading.proposition
-    proposing = proposition is not None and one.answers == proposition.message_id
-    answers = "the proposal" if proposing else places.senders.get(one.answers or "", "")
+    proposal = reading.proposition
+    proposing = proposal is not None and position.answers == proposal.message_id
+    answers = "the proposal" if proposing else places.senders.get(position.answers or "", "")
     by_person = {
         correction.person: correction
         for correction in reading.corrections
         if correction.kind is CorrectionKind.POSITION
     }
     return PositionLine(
-        sentence=quoting.shown(one.citation, one.person),
-        at=one.at,
-        earlier=_earlier(one, quoting),
+        sentence=quoting.show(position.citation, position.person),
+        at=position.at,
+        earlier=_earlier(position, quoting),
         says=says,
         look=look,
         answers=answers,
-        answers_address=places.message(one.answers) if one.answers and answers else None,
-        binding=one.binding,
-        corrected=by_person.get(one.person),
-        marks=() if quoting.marks.get(one.citation.message_id) else one.marks,
-        reader=_reader(one),
+        answers_address=places.message(position.answers) if position.answers and answers else None,
+        binding=position.binding,
+        corrected=by_person.get(position.person),
+        marks=() if quoting.marks.get(position.citation.message_id) else position.marks,
+        reader=_reader(position),
     )
 
 
-def _earlier(one: Position, quoting: _Quoting) -> EarlierLine | None:
-    if one.earlier is None or one.earlier.stance not in SAID_BEFORE:
+def _earlier(position: Position, quoting: _Quoting) -> EarlierLine | None:
+    if position.earlier is None or position.earlier.stance not in SAID_BEFORE:
         return None
-    says, look = SAID_BEFORE[one.earlier.stance]
-    return EarlierLine(quoting.shown(one.earlier.citation, one.person), one.earlier.at, says, look)
+    says, look = SAID_BEFORE[position.earlier.stance]
+    return EarlierLine(
+        quoting.show(position.earlier.citation, position.person), position.earlier.at, says, look
+    )
 
 
-def _reader(one: Position) -> str:
-    """A stance that no words say is the model's reading of an argument, and is called so."""
-    if one.read_by is ReadBy.RULES:
+def _reader(position: Position) -> str:
+    """Return the reader of the position. A position without explicit words is labeled as inferred."""
+    if position.read_by is ReadBy.RULES:
         return ""
-    return "found by the model" if one.is_explicit else "inferred by the model"
+    return "found by the model" if position.is_explicit else "inferred by the model"
 
 
 def _call(call: OpenCall, quoting: _Quoting, today: date) -> CallView:
     return CallView(
-        question=quoting.shown(call.question) if call.question else None,
+        question=quoting.show(call.question) if call.question else None,
         state=call_state(call.ends, today),
         spoken=[quoting.places.person(person) for person in call.spoken[:MOST_PEOPLE]],
         more=max(0, len(call.spoken) - MOST_PEOPLE),
-        outstanding=quoting.fresh((one, "") for one in call.outstanding),
+        outstanding=quoting.fresh((citation, "") for citation in call.outstanding),
     )
 
 
 def call_state(ends: date | None, today: date) -> str:
-    """A call whose time is over may have a result that is not in this mail: it is not called open."""
+    """Return the state of a call. After its deadline it is not open, because mail may lack the result."""
     if ends is None:
         return "No result found, no deadline given."
     if ends >= today:
@@ -333,22 +352,22 @@ def call_state(ends: date | None, today: date) -> str:
     return f"Ended {ends.day} {ends:%B %Y}, no result found."
 
 
-def _corrected(one: ShownCorrection, places: QuotePlaces) -> str:
-    if one.kind is CorrectionKind.POSITION:
-        return f"The position of {places.person(one.person)}"
+def _corrected(correction: ShownCorrection, places: QuotePlaces) -> str:
+    if correction.kind is CorrectionKind.POSITION:
+        return f"The position of {places.person(correction.person)}"
     return {
         CorrectionKind.OUTCOME: "The outcome",
         CorrectionKind.GENRE: "The genre",
         CorrectionKind.HIDDEN: "A hidden sentence",
-    }[one.kind]
+    }[correction.kind]
 
 
-def _placed(one: ShownPlacement) -> str:
-    if one.act is PlacementAct.UNDONE:
+def _placed(placement: ShownPlacement) -> str:
+    if placement.act is PlacementAct.UNDONE:
         return "was moved back"
-    if not one.is_here:
+    if not placement.is_here:
         return "was moved to another thread"
     return {
         PlacementAct.SPLIT: "was split off as a new thread",
         PlacementAct.MOVED: "was moved to this thread",
-    }.get(one.act, "was attached to the message it replies to")
+    }.get(placement.act, "was attached to the message it replies to")

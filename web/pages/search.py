@@ -1,4 +1,4 @@
-"""The search page: threads with the sentences that answer, narrowed by list, sender, draft and year."""
+"""The search page, with filters by list, sender, draft and year."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _AROUND = 160
 
 @dataclass(frozen=True)
 class Choice:
-    """A value that the search can be narrowed to, or is."""
+    """A filter that can be set or removed."""
 
     label: str
     count: int
@@ -70,7 +70,7 @@ async def search_page(req: func.HttpRequest) -> func.HttpResponse:
 
 
 def query_fault(problem: Problem) -> str:
-    """What is wrong with the query, to be said beside it; any other problem is raised again."""
+    """Return the fault of the query, to be shown next to it. Raise any other problem again."""
     faults = problem.more.get("errors", [])
     if {fault.get("parameter") for fault in faults} != {"q"}:
         raise problem
@@ -88,7 +88,6 @@ def _sort(name: str, label: str, parameters: Mapping[str, Any]) -> Choice:
 
 
 def _around(item: FoundItem) -> tuple[str, str, str]:
-    """The best sentence of a passage, and what stands before and after it."""
     before, sentence, after = item.text.partition(item.sentence)
     start = f"\u2026{before[-_AROUND:]}" if len(before) > _AROUND else before
     end = f"{after[:_AROUND]}\u2026" if len(after) > _AROUND else after
@@ -101,24 +100,24 @@ def _page(parameters: Mapping[str, Any], skip: int) -> str:
 
 
 def _facets(found: SearchResult, parameters: Mapping[str, Any]) -> dict[str, list[Choice]]:
-    made: dict[str, list[Choice]] = {title: [] for title in FACETS.values()}
+    facets: dict[str, list[Choice]] = {title: [] for title in FACETS.values()}
     for name, values in found.facets.items():
         for facet in values:
             if name == "date":
                 choice = _year(facet.value[:4], facet.count, parameters)
-                made[FACETS["year"]].append(choice)
+                facets[FACETS["year"]].append(choice)
                 continue
             field = FIELDS[name]
             label = facet.label or masked(facet.value) if field == "sender" else facet.value
             changed = {field: facet.value}
             if field == "sender" and not current_caller().sees_addresses:
                 if not facet.label:
-                    continue  # nothing of theirs is known that a link may show
+                    continue  # there is no name for a link
                 words = facet.label.replace('"', "")
                 changed = {"q": f'{parameters["q"]} from:"{words}"'}
-            made[FACETS[field]].append(_choice(label, facet.count, changed, parameters))
-    made[FACETS["year"]].reverse()
-    return {title: choices for title, choices in made.items() if choices}
+            facets[FACETS[field]].append(_choice(label, facet.count, changed, parameters))
+    facets[FACETS["year"]].reverse()
+    return {title: choices for title, choices in facets.items() if choices}
 
 
 def _year(year: str, count: int, parameters: Mapping[str, Any]) -> Choice:
@@ -126,7 +125,7 @@ def _year(year: str, count: int, parameters: Mapping[str, Any]) -> Choice:
 
 
 def _choice(label: str, count: int, changed: Mapping[str, str], parameters: Mapping[str, Any]) -> Choice:
-    """A link that sets or removes this filter, and goes back to the first page."""
+    """Return a link to the first page that sets or removes this filter."""
     chosen = all(str(parameters.get(name, "")).lower() == value.lower() for name, value in changed.items())
     kept = {name: value for name, value in parameters.items() if name not in {"skip", *changed}}
     address = f"/search?{urlencode(kept if chosen else {**kept, **changed})}"

@@ -1,4 +1,4 @@
-"""The lists, and one list's page: calls that wait for a result, then its threads as they are chosen."""
+"""Pages of lists: all lists, one list with its calls and threads, and its timeline."""
 
 import asyncio
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ async def source_page(req: func.HttpRequest) -> func.HttpResponse:
     threads, source, (calls, digests) = await asyncio.gather(
         threads_of_list(connected, name, wanted, A_PAGE),
         connected.store.find(Source, name, Session()),
-        _beside(connected, name, wanted),
+        _calls_and_digests(connected, name, wanted),
     )
     nothing = not threads.items and not wanted.narrowed and source is None
     if nothing and not await latest_archives(connected, name):
@@ -76,7 +76,7 @@ async def source_page(req: func.HttpRequest) -> func.HttpResponse:
         "pages/source.html",
         name=name,
         sends_mail=connected.settings.sends_mail,
-        # What a server said of a failed fetch may quote a link or a name that is not public.
+        # The server's message about a failed fetch may contain private links or names.
         fetch_error=source.last_fetch_error if source and is_operator(req, connected.settings) else None,
         wanted=wanted,
         choices=CHOICES,
@@ -87,8 +87,10 @@ async def source_page(req: func.HttpRequest) -> func.HttpResponse:
     )
 
 
-async def _beside(connected: Clients, name: str, wanted: ListAsked) -> tuple[list[Thread], list[Report]]:
-    """What stands before and beside the threads, on the first page of the whole list alone."""
+async def _calls_and_digests(
+    connected: Clients, name: str, wanted: ListAsked
+) -> tuple[list[Thread], list[Report]]:
+    """Return calls and digests, which are shown only on the first page of the unfiltered list."""
     if wanted.narrowed:
         return [], []
     return await asyncio.gather(
@@ -97,7 +99,7 @@ async def _beside(connected: Clients, name: str, wanted: ListAsked) -> tuple[lis
 
 
 HEIGHT, BAR, GAP = 120.0, 22.0, 6.0
-LEAST = 1.5  # a single thread in a tall drawing can still be seen
+LEAST = 1.5  # so that a single thread is visible in a tall chart
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,6 @@ def drawn_months(months: list[MonthOfList]) -> list[DrawnMonth]:
 
 
 def _label(month: MonthOfList, *, first: bool) -> str:
-    """The year, where it begins."""
     return month.month[:4] if first or month.month.endswith("-01") else ""
 
 

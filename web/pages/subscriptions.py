@@ -1,7 +1,7 @@
-"""Digests by e-mail: the form that asks for one, and the links of the mails that confirm and end it.
+"""Subscriptions to digests by email: the form, confirmation and unsubscription.
 
-A link in a mail is opened by more than its reader: servers look where it leads. So a GET changes nothing; the
-page has a button. Only the unsubscription by one click of a mail program (RFC 8058) is a POST from outside.
+Mail servers open links in mail, so a GET changes nothing and the page has a button. Only one-click
+unsubscription (RFC 8058) is a POST from other sites.
 """
 
 import re
@@ -41,14 +41,14 @@ OLD_LINK = "This link is invalid or has expired."
 
 @page("page_subscribe", "subscriptions")
 async def subscribe_page(req: func.HttpRequest) -> func.HttpResponse:
-    connected = await _connected()
+    connected = await _clients_with_mail()
     topic = await _topic(req, connected, req.params.get("kind", ""), req.params.get("name", ""))
     return show(req, "pages/subscribe.html", headers=NEVER_KEPT, topic=topic, cadences=list(Cadence))
 
 
 @page("page_subscribe_send", "subscriptions", "POST")
 async def subscribe_send(req: func.HttpRequest) -> func.HttpResponse:
-    connected = await _connected()
+    connected = await _clients_with_mail()
     if not from_this_site(req.headers):
         raise Problem(403, "The form was not sent from this site. Reload the page and try again.")
     form = form_of(req, LARGEST_FORM)
@@ -89,7 +89,7 @@ async def unsubscribe_page(req: func.HttpRequest) -> func.HttpResponse:
 
 @page("page_unsubscribe_send", "subscriptions/unsubscribe", "POST")
 async def unsubscribe_send(req: func.HttpRequest) -> func.HttpResponse:
-    """Also the one click of a mail program. Ended is ended: a second click is no error."""
+    """Unsubscribe by the button or by one click in a mail program. A repeat is not an error."""
     connected, subscription = await _signed(req, LinkPurpose.UNSUBSCRIBE)
     if subscription is not None:
         await unsubscribe(connected, subscription)
@@ -115,8 +115,8 @@ async def _button(req: func.HttpRequest, purpose: LinkPurpose, title: str, butto
 
 
 async def _signed(req: func.HttpRequest, purpose: LinkPurpose) -> tuple[Clients, Subscription | None]:
-    """The subscription that the link is for; None where it has ended."""
-    connected = await _connected()
+    """Return the subscription of the link, or None if it has ended."""
+    connected = await _clients_with_mail()
     key, id_, token = (req.params.get(name, "") for name in ("of", "id", "token"))
     if not (re.fullmatch(SUBSCRIPTION_ID, key) and re.fullmatch(SUBSCRIPTION_ID, id_)):
         raise Problem(404, OLD_LINK)
@@ -128,7 +128,7 @@ async def _signed(req: func.HttpRequest, purpose: LinkPurpose) -> tuple[Clients,
     return connected, subscription
 
 
-async def _connected() -> Clients:
+async def _clients_with_mail() -> Clients:
     connected = await clients()
     if not connected.settings.sends_mail:
         raise Problem(404, NO_MAIL)
@@ -136,7 +136,7 @@ async def _connected() -> Clients:
 
 
 async def _topic(req: func.HttpRequest, connected: Clients, kind: str, name: str) -> Topic:
-    """What is asked for, with its name as the site knows it: no words of a mail come from the form."""
+    """Return the topic with its stored name, so that no text of the form is used in mail."""
     if kind == TopicKind.PEOPLE:
         check_people_shown(req, connected.settings)
     topic = await find_topic(connected, TopicKind(kind), name) if kind in list(TopicKind) else None

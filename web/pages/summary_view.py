@@ -1,4 +1,4 @@
-"""A summary as a page shows it: claims by section with numbered citations, people by stance."""
+"""A summary for pages: claims by section with numbered citations, and people by stance."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _SECTIONS = {section.value: heading for section, heading in HEADINGS.items()}
 class Footnote:
     number: int
     citation: Citation
-    address: str | None  # of the sentence; None where its message is gone
+    address: str | None  # of the sentence, None if its message was deleted
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,16 @@ class ClaimSection:
 
     @property
     def is_precise(self) -> bool:
-        """Its heading says what its lines are. Other lines are quoted, and called nothing."""
+        """Return whether the heading describes its lines exactly. Other lines are only quoted."""
         return self.heading != OTHERS
 
 
 @dataclass(frozen=True)
-class ShownSummary:
+class SummaryView:
     summary: Summary
     footnotes: list[Footnote]
     sections: list[ClaimSection]
-    people: list[tuple[str, str, list[str]]]  # stance, in words, and who
+    people: list[tuple[str, str, list[str]]]  # stance, label and names
     shares: list[tuple[str, int, float, float]]
     reading: ReadingView | None = None  # None for a digest
 
@@ -60,7 +60,6 @@ class ShownSummary:
 
     @property
     def left(self) -> list[tuple[str, str]]:
-        """Unresolved objections, in words, with their place on the page."""
         return self.reading.left if self.reading else []
 
     @property
@@ -69,7 +68,7 @@ class ShownSummary:
 
     @property
     def rest(self) -> list[ClaimSection]:
-        return [one for one in self.sections if one.name not in _LEADING and one.is_precise]
+        return [section for section in self.sections if section.name not in _LEADING and section.is_precise]
 
     @property
     def others(self) -> list[CitedClaim]:
@@ -82,21 +81,21 @@ class ShownSummary:
 
     @property
     def unseen_quotes(self) -> list[Footnote]:
-        """Those whose words stand nowhere else on the page: of a claim in other words than its mail's."""
-        told = [cited for section in self.sections for cited in section.claims if not cited.is_verbatim]
-        return list({footnote.number: footnote for cited in told for footnote in cited.footnotes}.values())
+        """Return citations of claims in other words, whose quotes are not shown elsewhere on the page."""
+        claims = [cited for section in self.sections for cited in section.claims if not cited.is_verbatim]
+        return list({footnote.number: footnote for cited in claims for footnote in cited.footnotes}.values())
 
 
-def shown_summary(
+def summary_view(
     summary: Summary,
     addresses: Sequence[str | None],
     reading: ReadingView | None = None,
-) -> ShownSummary:
+) -> SummaryView:
     footnotes = [
         Footnote(number, citation, address)
         for number, (citation, address) in enumerate(zip(summary.citations, addresses, strict=True), 1)
     ]
-    return ShownSummary(
+    return SummaryView(
         summary,
         footnotes,
         _sections(summary, footnotes, reading),
@@ -109,7 +108,6 @@ def shown_summary(
 def sentence_address(
     summary: Summary, addresses: Sequence[str | None]
 ) -> Callable[[SentenceCitation], str | None]:
-    """Finds the address of a sentence among those of the citations."""
     cited: dict[str, list[tuple[str, str | None]]] = {}
     for citation, address in zip(summary.citations, addresses, strict=True):
         cited.setdefault(citation.message_id, []).append((" ".join(citation.quote.split()), address))
@@ -126,19 +124,18 @@ def sentence_address(
 def _sections(
     summary: Summary, footnotes: Sequence[Footnote], reading: ReadingView | None
 ) -> list[ClaimSection]:
-    """In a fixed order; an unknown section comes last, under its own name. A quote stands once."""
+    """Return the sections in a fixed order, unknown ones last. Sentences of the reading are not repeated."""
     by_section: dict[str, list[CitedClaim]] = {}
     for claim in summary.claims:
         cited = CitedClaim(claim, [footnotes[index] for index in claim.citations if index < len(footnotes)])
         # A claim without a citation is not shown.
-        if cited.footnotes and not (reading and _stands_above(cited, reading)):
+        if cited.footnotes and not (reading and _is_in_reading(cited, reading)):
             by_section.setdefault(claim.section, []).append(cited)
     order = [*(name for name in _SECTIONS if name in by_section), *(set(by_section) - set(_SECTIONS))]
     return [ClaimSection(name, _SECTIONS.get(name, name.capitalize()), by_section[name]) for name in order]
 
 
-def _stands_above(cited: CitedClaim, reading: ReadingView) -> bool:
-    """The reading shows this sentence already, with what became of it."""
+def _is_in_reading(cited: CitedClaim, reading: ReadingView) -> bool:
     if cited.claim.speaker and cited.claim.section in _SHOWN_BY_READING:
         return True
     return cited.is_verbatim and all(

@@ -1,4 +1,4 @@
-"""A thread's page: what was agreed beside the messages, every citation leading to its sentence in place."""
+"""The page of a thread: its reading and messages, with links from citations to sentences."""
 
 import asyncio
 from urllib.parse import urlencode
@@ -24,7 +24,7 @@ async def thread_page(req: func.HttpRequest) -> func.HttpResponse:
     thread = await resolved_thread(connected, id_)
     if thread.id != id_:
         asked = f"?{urlencode(dict(req.params))}" if req.params else ""
-        # Not for good: an operator can make it a thread of its own again.
+        # Temporary, because an operator can separate the threads again.
         headers = {"Location": page_of("threads", thread.id) + asked, "Cache-Control": "no-cache"}
         return func.HttpResponse(status_code=302, headers=headers)
     if req.params.get("view") == "versions":
@@ -34,7 +34,7 @@ async def thread_page(req: func.HttpRequest) -> func.HttpResponse:
     if req.params.get("view") == "outline":
         return show(req, "pages/thread_view.html", **outline_values(reading))
     values = thread_values(reading, at=req.params.get("at"), page=req.params.get("page", "1"))
-    # Following messages, for a script that adds them to the page.
+    # The next messages, which a script adds to the page.
     template = "pages/thread_part.html" if req.params.get("part") == "messages" else "pages/thread.html"
     return show(req, template, operator=current_caller().reads_all, **values)
 
@@ -59,7 +59,7 @@ async def _reading(req: func.HttpRequest, connected: Clients, thread: Thread) ->
 async def _summary(
     req: func.HttpRequest, connected: Clients, thread: Thread
 ) -> tuple[Summary | None, Report | None]:
-    """The thread's own, or that of the report whose citations are to be marked."""
+    """Return the summary of the thread, or of the report whose citations are marked."""
     if "report" in req.params:
         report, summary, _ = await find_report(
             connected, checked_id(req.params["report"], REPORT_ID, "report with this id")

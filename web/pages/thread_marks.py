@@ -1,4 +1,4 @@
-"""What is marked in a thread's messages: sentences that the summary cites, and those its reading shows."""
+"""Marks in the messages of a thread: sentences of the summary and of the reading."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -13,7 +13,6 @@ Marks = dict[str, list[TextMark]]
 
 
 def marks_in(messages: Sequence[Message], summary: Summary | None, chunks: Mapping[str, Chunk]) -> Marks:
-    """By message."""
     if summary is None:
         return {}
     by_key = {message.id: message for message in messages}
@@ -37,7 +36,7 @@ def anchor_of(message: Message, quote: SentenceCitation) -> str:
 def uncited_quotes(
     messages: Sequence[Message], summary: Summary, reading: StoredReading
 ) -> Iterator[tuple[Message, SentenceCitation]]:
-    """Sentences that the reading shows and no claim cites, where they still stand in their mails."""
+    """Yield sentences of the reading that no claim cites and that are still in their mails."""
     cited = sentence_address(summary, ["cited"] * len(summary.citations))
     by_id = {message.message_id: message for message in messages}
     seen = set[tuple[str, int]]()

@@ -1,4 +1,4 @@
-"""A thread's messages in pages: what is needed is sent at first, the rest on demand."""
+"""Pages of a thread's messages. Only the requested page is sent."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,18 +13,18 @@ from web.problems import bad_parameter
 
 MESSAGES_A_PAGE, CHARS_A_PAGE = 50, 32_000
 _AROUND = 4
-_FRAME = 600  # what a page needs for each message besides its text
+_FRAME = 600  # size of the markup of a message
 _ESCAPED = re.compile(r"[<>&\"']")
 _ESCAPE = 4  # `<` is sent as `&lt;`
 
 
 @dataclass(frozen=True)
 class Pages:
-    """A thread's messages in pages; most have one."""
+    """The messages of a thread in pages. Most threads have one page."""
 
     number: int
     page_numbers: Mapping[str, int]  # by message
-    kept: str = ""  # what addresses of other pages begin with: the report whose citations are marked
+    kept: str = ""  # the beginning of addresses of other pages, with the report whose citations are marked
 
     @property
     def count(self) -> int:
@@ -36,7 +36,6 @@ class Pages:
 
     @property
     def near(self) -> list[int]:
-        """The first, the last, and those around this one."""
         around = range(max(1, self.number - _AROUND), min(self.count, self.number + _AROUND) + 1)
         return sorted({1, *around, self.count})
 
@@ -44,7 +43,6 @@ class Pages:
         return f"?{self.kept}page={number}"
 
     def address(self, message_key: str | None, anchor: str) -> str | None:
-        """Of an anchor in a message: on this page, or on another."""
         page = self.page_numbers.get(message_key or "")
         if page is None:
             return None
@@ -55,7 +53,6 @@ class Pages:
 
 
 def in_pages(placed: Sequence[Placed], at: str | None, page: str, report: str = "") -> Pages:
-    """The page that holds message `at`, or that of this number."""
     page_numbers = _numbers(placed)
     count = max(page_numbers.values(), default=1)
     kept = f"report={quote(report)}&" if report else ""
@@ -67,7 +64,7 @@ def in_pages(placed: Sequence[Placed], at: str | None, page: str, report: str = 
 
 
 def _numbers(placed: Sequence[Placed]) -> dict[str, int]:
-    """A page is full by its messages or by their text; one message is never cut in two."""
+    """Assign page numbers by number and size of messages. A message is never split."""
     numbers: dict[str, int] = {}
     page, count, chars = 1, 0, 0
     for reply in placed:
@@ -80,10 +77,10 @@ def _numbers(placed: Sequence[Placed]) -> dict[str, int]:
     return numbers
 
 
-DEEPEST = 8  # answers below this depth are not indented further
-INLINE = 60  # a longer outline is a page of its own, loaded into this one on demand
-LONG = 6  # shorter threads are seen at once
-_ENOUGH = 2  # answers below a message, to fold them away together
+DEEPEST = 8  # deeper replies are not indented further
+INLINE = 60  # a longer outline is a page of its own that is loaded on request
+LONG = 6  # shorter threads have no outline
+_ENOUGH = 2  # replies below a message that are collapsed together
 
 
 @dataclass(frozen=True)
@@ -93,7 +90,7 @@ class OutlineRow:
     stance: str
     at: datetime | None
     address: str | None
-    answers: str  # who wrote what it answers
+    answers: str  # the writer of the message that is answered
 
 
 def outline_rows(
@@ -114,22 +111,22 @@ def outline_rows(
 
 @dataclass(frozen=True)
 class Fold:
-    """After a message: how many answers begin to be foldable, and how many folds end."""
+    """The number of replies to collapse after a message, and the number of groups that end."""
 
     opens: int = 0
     closes: int = 0
 
 
 def folds(placed: Sequence[Placed]) -> list[Fold]:
-    """Where several answer the same, the answers below each of them fold away together.
+    """Return the groups of replies to collapse: replies below siblings, up to the deepest indentation.
 
-    Never deeper than what is indented: a chain of answers can be hundreds long.
+    A chain of replies can be hundreds long.
     """
     below = _below(placed)
     siblings: dict[str, int] = {}
     for reply in placed:
-        above = reply.parent.id if reply.parent else ""
-        siblings[above] = siblings.get(above, 0) + 1
+        parent = reply.parent.id if reply.parent else ""
+        siblings[parent] = siblings.get(parent, 0) + 1
     opens = [
         count
         if count >= _ENOUGH
@@ -146,13 +143,12 @@ def folds(placed: Sequence[Placed]) -> list[Fold]:
 
 
 def _below(placed: Sequence[Placed]) -> list[int]:
-    """How many of these messages stand below each."""
     counts = [0] * len(placed)
-    above: list[int] = []
-    depths = [*(reply.depth for reply in placed), -1]  # the end closes all
+    ancestors: list[int] = []
+    depths = [*(reply.depth for reply in placed), -1]  # the end closes all groups
     for number, depth in enumerate(depths):
-        while above and depths[above[-1]] >= depth:
-            over = above.pop()
-            counts[over] = number - over - 1
-        above.append(number)
+        while ancestors and depths[ancestors[-1]] >= depth:
+            ancestor = ancestors.pop()
+            counts[ancestor] = number - ancestor - 1
+        ancestors.append(number)
     return counts

@@ -1,4 +1,4 @@
-"""The values of a thread's page, computed from the documents without I/O."""
+"""The template values of a thread's page, computed from the documents without I/O."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from shared.views.read_models import AnswerElsewhere
 from web.formatting import writer
 from web.pages.message_body import Block, body_blocks, is_cut, marks_of_span
 from web.pages.reading_view import QuotePlaces, names_of, reading_view
-from web.pages.summary_view import ShownSummary, sentence_address, shown_summary
+from web.pages.summary_view import SummaryView, sentence_address, summary_view
 from web.pages.thread_marks import anchor_of, marks_in, uncited_quotes
 from web.pages.thread_pages import DEEPEST, INLINE, LONG, Fold, Pages, folds, in_pages, outline_rows
 
@@ -33,7 +33,7 @@ SHOWN_STANCES = frozenset({"support", "objection"})
 
 @dataclass(frozen=True)
 class ThreadPageData:
-    """What is read for the page. With a report, its citations are marked instead of the thread's own."""
+    """The data of the page. With a report, the citations of the report are marked."""
 
     thread: Thread
     messages: Sequence[Message]
@@ -42,7 +42,7 @@ class ThreadPageData:
     chunks: Mapping[str, Chunk] = field(default_factory=dict)
     now: datetime = LATEST
     elsewhere: Sequence[AnswerElsewhere] = ()
-    sends_mail: bool = False  # whether the site offers digests by e-mail
+    sends_mail: bool = False  # whether the site offers email digests
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class MessageView:
 
     @property
     def is_underlined(self) -> bool:
-        """A sentence shows the position and is no evidence of the summary."""
+        """Return whether a sentence shows the position but is no evidence of the summary."""
         return any(run.mark and not run.mark.cited for block in self.blocks for run in block.runs)
 
     @property
@@ -79,7 +79,6 @@ class MessageView:
 
 
 def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str = "1") -> dict[str, Any]:
-    """The template's values for the page that holds message `at`, or for the page of this number."""
     thread, placed = reading.thread, in_reading_order(reading.messages, placed_by_operator(reading.thread))
     pages = in_pages(placed, at, page, reading.report.report_id if reading.report else "")
     messages = _views(pages.shown(placed), reading)
@@ -88,7 +87,7 @@ def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str =
         "thread": thread,
         "title_marks": title_marks(thread),
         "report": reading.report,
-        "summary": _shown(reading.summary, pages, reading) if reading.summary else None,
+        "summary": _summary_view(reading.summary, pages, reading) if reading.summary else None,
         "messages": messages,
         "underlined": any(view.is_underlined for view in messages),
         "pages": pages,
@@ -107,13 +106,12 @@ def thread_values(reading: ThreadPageData, *, at: str | None = None, page: str =
 
 
 def _around(reading: ThreadPageData, placed: Sequence[Placed], pages: Pages) -> dict[str, Any]:
-    """What leads through a long thread, and from a patch to its other versions."""
     listed = placed if LONG <= len(placed) <= INLINE else []
     stances = _stances(reading.summary)
     return {
         "outline": outline_rows(listed, stances, lambda key: pages.address(key, f"m-{key}")),
         "outline_address": "?view=outline" if len(placed) > INLINE else "",
-        # The keys of all messages, in order: which is the first unread one may be on another page.
+        # The keys of all messages in order, because the first unread message may be on another page.
         "keys": " ".join(pages.page_numbers) if pages.count > 1 else "",
         "versions": versions_in_thread(reading.messages),
         "series": series_of(reading.thread),
@@ -121,28 +119,27 @@ def _around(reading: ThreadPageData, placed: Sequence[Placed], pages: Pages) -> 
 
 
 def _stances(summary: Summary | None) -> dict[str, str]:
-    """By message, of those that pages show."""
     stances = summary.stances if summary else []
     return {stance.message_key: stance.stance for stance in stances if stance.stance in SHOWN_STANCES}
 
 
 def outline_values(reading: ThreadPageData) -> dict[str, Any]:
-    """The outline by itself. Every address names the page of the thread that the message is on."""
+    """Return the outline of all pages, with addresses that include the page of the thread."""
     placed = in_reading_order(reading.messages, placed_by_operator(reading.thread))
     base = page_of("threads", reading.thread.id)
     rows = outline_rows(placed, _stances(reading.summary), lambda key: f"{base}?at={key}#m-{key}")
     return {"thread": reading.thread, "title": "Reply tree", "outline": rows}
 
 
-def _shown(summary: Summary, pages: Pages, page: ThreadPageData) -> ShownSummary:
+def _summary_view(summary: Summary, pages: Pages, page: ThreadPageData) -> SummaryView:
     citations = [
         pages.address(citation.message_key, f"c{number}")
         for number, citation in enumerate(summary.citations, 1)
     ]
     if summary.reading is None:
-        return shown_summary(summary, citations)
+        return summary_view(summary, citations)
     places = _places(summary, citations, pages, page)
-    return shown_summary(summary, citations, reading_view(summary.reading, places, page.now))
+    return summary_view(summary, citations, reading_view(summary.reading, places, page.now))
 
 
 def _places(
@@ -174,7 +171,7 @@ def _places(
 
 def _views(placed: Sequence[Placed], reading: ThreadPageData) -> list[MessageView]:
     marks = marks_in(reading.messages, reading.summary, reading.chunks)
-    odd = message_marks(reading.thread, reading.messages)
+    remarks = message_marks(reading.thread, reading.messages)
     stances = {stance.message_key: stance for stance in reading.summary.stances} if reading.summary else {}
     views = []
     for reply, fold in zip(placed, folds(placed), strict=True):
@@ -186,7 +183,13 @@ def _views(placed: Sequence[Placed], reading: ThreadPageData) -> list[MessageVie
         answers = [answer for answer in reading.elsewhere if answer.answers == message.message_id]
         views.append(
             MessageView(
-                reply, blocks, is_cut(message, blocks), stance, fold, answers, odd.get(message.message_id, ())
+                reply,
+                blocks,
+                is_cut(message, blocks),
+                stance,
+                fold,
+                answers,
+                remarks.get(message.message_id, ()),
             )
         )
     return views

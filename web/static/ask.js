@@ -1,4 +1,4 @@
-// Adds what a chat model writes from each thread, as soon as it is ready.
+// Adds the sentences of the chat model about each thread as soon as they are ready.
 "use strict";
 (() => {
   const add = async (place) => {

@@ -1,4 +1,4 @@
-// What a reader follows, and what is new since their last visit. Both are kept in this browser alone.
+// The pages that a reader follows, and their news since the last visit. Both are stored only in this browser.
 "use strict";
 (() => {
   const FOLLOWED = "followed";
@@ -11,7 +11,7 @@
     try {
       return JSON.parse(store.getItem(key)) ?? otherwise;
     } catch {
-      return otherwise; // nothing is kept here, or another program wrote it
+      return otherwise; // nothing is stored, or another program wrote it
     }
   };
   const write = (store, key, value) => {
@@ -19,7 +19,7 @@
       store.setItem(key, JSON.stringify(value));
       return true;
     } catch {
-      return false; // the store is full, or this browser keeps nothing
+      return false; // the store is full or disabled
     }
   };
   const followed = () => {
@@ -62,14 +62,14 @@
     actions.prepend(item);
   };
 
-  // Entries that were not here, or said something else, when this browser was last on this page.
+  // Entries that are new or have changed since the last visit.
   const compare = () => {
     const entries = [...document.querySelectorAll("main li.entry")].slice(0, 200);
     const page = `seen:${location.pathname}${location.search}`;
     const now = Object.fromEntries(
       entries.map((entry) => [entry.querySelector("a")?.getAttribute("href") ?? "", entry.textContent.replace(/\s+/g, " ").trim()])
     );
-    // Until the tab is closed, what is new stays new: a reload is no visit of its own.
+    // A reload is not a new visit, so new entries stay new until the tab is closed.
     const before = read(sessionStorage, page, null) ?? read(localStorage, page, null);
     if (before) {
       write(sessionStorage, page, before);
@@ -93,7 +93,7 @@
     document.querySelector("main h1").insertAdjacentElement("afterend", note);
   };
 
-  // The page of what is followed.
+  // The Following page.
   const ask = async (each) => {
     const field = { sources: "source", drafts: "draft", people: "person", threads: "thread" }[each.kind];
     const answer = await fetch(`/api/reports?type=thread&limit=${ASKED}&${field}=${encodeURIComponent(each.name)}`, { cache: "no-cache" });

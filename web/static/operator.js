@@ -1,4 +1,4 @@
-// Keeps the operator's page up to date: asks for it again, and puts what is new in its place.
+// Updates the operator page by requesting it again.
 "use strict";
 (() => {
   const EVERY = 5000;

@@ -1,4 +1,4 @@
-// Keeps the bars of an archive's page up to date until all is reported. Without this script the page reloads.
+// Updates the progress of an archive until it is complete. Without this script the page reloads.
 "use strict";
 (() => {
   const box = document.getElementById("progress");

@@ -1,5 +1,5 @@
-// A long thread: following messages when they are near, the first unread one, and keys. All of it can be missed:
-// without this script the same is reached by links.
+// Long threads: loads the next messages, finds unread messages and adds keys. All functions are optional:
+// without this script, links lead to the same messages.
 "use strict";
 (() => {
   const mails = document.getElementById("mails");
@@ -14,7 +14,7 @@
     try {
       localStorage.setItem(name, value);
     } catch {
-      // This browser keeps nothing: then every visit is the first.
+      // Storage is disabled, so every visit is the first.
     }
   };
   const kept = (name) => {
@@ -25,7 +25,7 @@
     }
   };
 
-  // Parts that are sent on demand.
+  // Parts that are loaded on request.
   const fetched = async (address) => {
     const answer = await fetch(address);
     if (!answer.ok) throw new Error(`${address}: ${answer.status}`);
@@ -41,7 +41,7 @@
         watch();
         return true;
       })
-      .catch(() => false) // the link is still there
+      .catch(() => false) // the link remains
       .finally(() => {
         coming = null;
       });
@@ -57,7 +57,7 @@
         .catch(() => delete box.dataset.asked);
     });
 
-  // What was read in this browser, by message.
+  // The messages that were read in this browser.
   const before = new Set(read().keys);
   const now = new Set(before);
   function read() {
@@ -111,7 +111,7 @@
     if (link) nearEnd.observe(link);
   };
 
-  // Moving about.
+  // Navigation.
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const show = (article) => {
     for (let fold = article.closest("details:not([open])"); fold; fold = fold.parentElement.closest("details:not([open])"))
@@ -146,7 +146,7 @@
     else location.assign(`?at=${key}#m-${key}`);
   };
 
-  // A sentence on another page of the thread that is here by now.
+  // Links to messages of other pages that are loaded by now.
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href*='?at='], a[href*='&at=']");
     if (!link || link.pathname !== location.pathname || event.ctrlKey || event.metaKey || event.shiftKey) return;

@@ -1,6 +1,6 @@
-// Sends the form's file and shows how far it is. Without this script the browser sends the form by itself.
-// A large file goes in parts; after a break, the same file goes on with the parts that are missing. Where the
-// site gives an address for that, parts go straight to Blob storage, and through the site if that fails.
+// Uploads the file of the form and shows the progress. Without this script the browser sends the form.
+// A large file is sent in parts, and an interrupted upload resumes with the missing parts. If the site gives an
+// address, parts are sent directly to Blob Storage, or through the site if that fails.
 "use strict";
 (() => {
   const form = document.getElementById("upload");
@@ -26,7 +26,7 @@
     const request = new XMLHttpRequest();
     request.upload.addEventListener("progress", (at) => show(at.loaded, at.total));
     request.addEventListener("load", () => {
-      if (request.status < 400) return location.assign(request.responseURL); // where its progress is shown
+      if (request.status < 400) return location.assign(request.responseURL); // the page of its progress
       const said = new DOMParser().parseFromString(request.responseText, "text/html").querySelector(".lead");
       fail(said ? said.textContent : `The upload failed with status ${request.status}.`);
     });
@@ -35,7 +35,7 @@
     request.send(new FormData(form));
   };
 
-  // A refusal ends it; a connection that breaks, or a server that is busy, is asked again.
+  // A refusal ends the upload. A lost connection or a busy server is retried.
   const ask = async (method, path, file, body) => {
     const named = new URLSearchParams({ source: form.elements.source.value, filename: file.name, size: file.size, modified: file.lastModified });
     for (let attempt = 1; ; attempt += 1) {
@@ -61,7 +61,7 @@
     }
   };
 
-  // The status of the answer; 0 where there was none.
+  // The status of the response, or 0 without one.
   const straight = (address, number, part, moved) =>
     new Promise((resolve) => {
       const block = encodeURIComponent(btoa(String(number).padStart(8, "0")));
@@ -72,8 +72,8 @@
       request.send(part);
     });
 
-  // An address that has run out is asked for again. One that does not work, as from a network that may not
-  // reach the storage, is given up for this file.
+  // An expired address is requested again. An address that does not work, as from a network that may not
+  // reach the storage, is not used again for this file.
   const sendPart = async (file, number, part, way, moved) => {
     for (let attempt = 1; way.address && attempt <= DIRECT_ATTEMPTS; attempt += 1) {
       const status = await straight(way.address, number, part, moved);

@@ -1,4 +1,4 @@
-"""Why messages became dead letters, which of them belong together, and which are satisfied by now."""
+"""Diagnosis of dead letters: causes, groups with the same cause, and dead letters whose work is done."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -36,7 +36,7 @@ from shared.pipeline.failures import error_hash
 from shared.pipeline.topology import EMBEDDING, ORCHESTRATION, PRODUCERS, QUEUES, REPORTING, SWEPT
 
 IDS_PER_QUERY = 500
-TOO_MANY_DELIVERIES = "MaxDeliveryCountExceeded"  # the broker's word
+TOO_MANY_DELIVERIES = "MaxDeliveryCountExceeded"  # the reason that the broker gives
 BROKEN_OFF = (
     "Each delivery ended before its failure could be recorded: by a crash, a shutdown or an expired lock."
 )
@@ -49,53 +49,56 @@ class Cause:
     error_type: str
     error: str
     seen_at: datetime
-    failure_id: str | None = None  # None where only the broker tells
+    failure_id: str | None = None  # None if only the broker reports a cause
     trace_id: str | None = None
 
 
 @dataclass(frozen=True)
 class Diagnosed:
-    letter: DeadLetter
+    dead_letter: DeadLetter
     cause: Cause
-    satisfied: bool = False  # whether what it asked for is done by now, where that was looked at
+    satisfied: bool = False  # whether the requested work is done, if that was checked
 
     @property
     def group(self) -> str:
-        """The same for all dead letters of a stage with the same reason and the same error."""
-        return cause_id(self.letter.queue, self.cause.reason, self.cause.error_hash)
+        """Return the id that all dead letters of a stage with the same reason and error have in common."""
+        return cause_id(self.dead_letter.queue, self.cause.reason, self.cause.error_hash)
 
 
-async def diagnose(store: Store, letters: Sequence[DeadLetter]) -> list[Diagnosed]:
-    """Each letter of one queue with its cause: its failure record, else what the broker says."""
-    if not letters:
+async def diagnose(store: Store, dead_letters: Sequence[DeadLetter]) -> list[Diagnosed]:
+    """Return the dead letters of one queue with their causes, from failure records or the broker's reason."""
+    if not dead_letters:
         return []
-    queue = letters[0].queue
-    named: dict[int, str | None] = {letter.sequence_number: _named_record(letter) for letter in letters}
+    queue = dead_letters[0].queue
+    named: dict[int, str | None] = {
+        dead_letter.sequence_number: _named_record(dead_letter) for dead_letter in dead_letters
+    }
     records = await _records(store, queue, {id_ for id_ in named.values() if id_ is not None})
     nameless = {
-        letter.sequence_number: failure_id(invalid_key(queue, letter.copy.data()), 1)
-        for letter in letters
-        if named[letter.sequence_number] not in records
+        dead_letter.sequence_number: failure_id(invalid_key(queue, dead_letter.copy.data()), 1)
+        for dead_letter in dead_letters
+        if named[dead_letter.sequence_number] not in records
     }
     records |= await _records(store, queue, set(nameless.values()))
     named |= nameless
     return [
-        Diagnosed(letter, _cause(letter, records.get(named[letter.sequence_number]))) for letter in letters
+        Diagnosed(dead_letter, _cause(dead_letter, records.get(named[dead_letter.sequence_number])))
+        for dead_letter in dead_letters
     ]
 
 
-def _named_record(letter: DeadLetter) -> str | None:
-    """By the properties that we send with an event; where somebody left them out, by the event itself."""
-    key, attempt = letter.properties.get("idempotency_key"), letter.properties.get("attempt", 1)
+def _named_record(dead_letter: DeadLetter) -> str | None:
+    """Return the id of the failure record by the properties of the message, or else by its event."""
+    key, attempt = dead_letter.properties.get("idempotency_key"), dead_letter.properties.get("attempt", 1)
     if isinstance(key, str) and isinstance(attempt, int):
         return failure_id(key, attempt)
-    event = _event(letter)
-    return None if event is None else failure_id(event.idempotency_key(letter.queue), event.attempt)
+    event = _event(dead_letter)
+    return None if event is None else failure_id(event.idempotency_key(dead_letter.queue), event.attempt)
 
 
-def _event(letter: DeadLetter) -> Event[Any] | None:
+def _event(dead_letter: DeadLetter) -> Event[Any] | None:
     try:
-        return parse_event(letter.copy.data())
+        return parse_event(dead_letter.copy.data())
     except (InvalidEventError, NewerVersionError):
         return None
 
@@ -108,18 +111,20 @@ async def _records(store: Store, stage: str, ids: Iterable[str]) -> dict[str | N
     return found
 
 
-def _cause(letter: DeadLetter, record: dict[str, Any] | None) -> Cause:
-    reason, told = letter.reason or "unknown", letter.properties
-    if record is None and (error := told.get(f"{FAILURE_PREFIX}last_error")):
-        type_ = str(told.get(f"{FAILURE_PREFIX}error_type", ""))
+def _cause(dead_letter: DeadLetter, record: dict[str, Any] | None) -> Cause:
+    reason, properties = dead_letter.reason or "unknown", dead_letter.properties
+    if record is None and (error := properties.get(f"{FAILURE_PREFIX}last_error")):
+        type_ = str(properties.get(f"{FAILURE_PREFIX}error_type", ""))
         failure = ClassifiedError(ErrorKind.PERMANENT, type_, str(error).removeprefix(f"{type_}: "))
-        return Cause(reason, error_hash(letter.queue, failure), type_, str(error), letter.enqueued_at)
+        return Cause(
+            reason, error_hash(dead_letter.queue, failure), type_, str(error), dead_letter.enqueued_at
+        )
     if record is None:
-        # Nothing of ours saw the failure: the broker knows no more than how it ended.
-        failure = ClassifiedError(ErrorKind.PERMANENT, reason, letter.description)
-        said = letter.description or "no description from the broker"
-        said += f" {BROKEN_OFF}" if letter.reason == TOO_MANY_DELIVERIES else ""
-        return Cause(reason, error_hash(letter.queue, failure), "", said, letter.enqueued_at)
+        # The app saw no failure: the broker knows only the reason.
+        failure = ClassifiedError(ErrorKind.PERMANENT, reason, dead_letter.description)
+        description = dead_letter.description or "no description from the broker"
+        description += f" {BROKEN_OFF}" if dead_letter.reason == TOO_MANY_DELIVERIES else ""
+        return Cause(reason, error_hash(dead_letter.queue, failure), "", description, dead_letter.enqueued_at)
     return Cause(
         reason,
         record["error_hash"],
@@ -131,20 +136,20 @@ def _cause(letter: DeadLetter, record: dict[str, Any] | None) -> Cause:
     )
 
 
-async def satisfied_letters(clients: Clients, letters: Sequence[DeadLetter]) -> set[int]:
-    """The sequence numbers of those letters of one queue whose documents are all done."""
-    parsed = {letter.sequence_number: _event(letter) for letter in letters}
+async def satisfied_dead_letters(clients: Clients, dead_letters: Sequence[DeadLetter]) -> set[int]:
+    """Return the sequence numbers of the dead letters of one queue whose documents are all finished."""
+    parsed = {dead_letter.sequence_number: _event(dead_letter) for dead_letter in dead_letters}
     events: dict[int, EventData] = {number: event.data for number, event in parsed.items() if event}
     wanted: dict[str, dict[int, list[str]]] = {}
     for number, data in events.items():
-        if (asked := _subjects(data)) is not None:
-            wanted.setdefault(asked[0], {})[number] = asked[1]
+        if (subjects := _subjects(data)) is not None:
+            wanted.setdefault(subjects[0], {})[number] = subjects[1]
     found: set[int] = set()
-    for container, by_letter in wanted.items():
-        every = {id_ for ids in by_letter.values() for id_ in ids}
+    for container, ids_by_number in wanted.items():
+        every = {id_ for ids in ids_by_number.values() for id_ in ids}
         done = {str(id_) for id_ in await clients.store.query_by_ids(done_ids(container), every, Session())}
-        found |= {number for number, ids in by_letter.items() if done.issuperset(ids)}
-    # Or its thread is part of another one, or has a later summary, which is reported.
+        found |= {number for number, ids in ids_by_number.items() if done.issuperset(ids)}
+    # Also if the thread was merged into another thread, or has a later summary whose report is published.
     completed = {
         number: data
         for number, data in events.items()
@@ -159,13 +164,13 @@ async def satisfied_letters(clients: Clients, letters: Sequence[DeadLetter]) -> 
         for number, data in completed.items()
         if data.summary_id is not None
         and (thread := threads.get(data.thread_id)) is not None
-        and _has_another(thread, data.summary_id)
+        and _is_replaced(thread, data.summary_id)
     }
 
 
-def _has_another(thread: Thread, summary_id: str) -> bool:
-    now = thread.summary_id
-    replaced = now not in (None, summary_id) and thread.report_id == report_id(str(now))
+def _is_replaced(thread: Thread, summary_id: str) -> bool:
+    current = thread.summary_id
+    replaced = current not in (None, summary_id) and thread.report_id == report_id(str(current))
     return thread.merged_into is not None or replaced
 
 
@@ -196,62 +201,65 @@ class Group:
     first_seen: datetime
     last_seen: datetime
     example: int  # a sequence number
-    satisfied: int = 0  # of them: what these asked for is done by now
+    satisfied: int = 0  # dead letters whose requested work is done
 
     def shown(self) -> dict[str, Any]:
         times = {"first_seen": self.first_seen.isoformat(), "last_seen": self.last_seen.isoformat()}
         return {**vars(self), **times}
 
 
-def group_letters(letters: Iterable[Diagnosed]) -> list[Group]:
+def group_dead_letters(dead_letters: Iterable[Diagnosed]) -> list[Group]:
     by_cause: dict[str, list[Diagnosed]] = {}
-    for diagnosed in letters:
+    for diagnosed in dead_letters:
         by_cause.setdefault(diagnosed.group, []).append(diagnosed)
     groups = [_group(members) for members in by_cause.values()]
     return sorted(groups, key=lambda group: (-group.count, group.queue, group.id))
 
 
 def _group(members: Sequence[Diagnosed]) -> Group:
-    letter, cause = members[0].letter, members[0].cause
+    dead_letter, cause = members[0].dead_letter, members[0].cause
     seen = [member.cause.seen_at for member in members]
     return Group(
         members[0].group,
-        letter.queue,
+        dead_letter.queue,
         *(cause.reason, cause.error_hash, cause.error_type, cause.error),
         len(members),
         min(seen),
         max(seen),
-        letter.sequence_number,
+        dead_letter.sequence_number,
         sum(member.satisfied for member in members),
     )
 
 
-async def diagnosed_letters(
+async def diagnosed_dead_letters(
     clients: Clients,
     queues: Sequence[str],
     *,
     most: int | None = None,
-    takes: Callable[[DeadLetter], bool] = lambda _letter: True,
+    takes: Callable[[DeadLetter], bool] = lambda _dead_letter: True,
     judged: bool = False,
 ) -> list[Diagnosed]:
-    """Those that it takes, of each queue the oldest `most`; `judged` says whether their work is done."""
+    """Return the oldest `most` dead letters of each queue that `takes` accepts. `judged` sets `satisfied`."""
 
     async def of(queue: str) -> list[Diagnosed]:
-        letters = [letter async for letter in peek_all(clients.bus, queue, most=most) if takes(letter)]
-        diagnosed = await diagnose(clients.store, letters)
+        dead_letters = [
+            dead_letter async for dead_letter in peek_all(clients.bus, queue, most=most) if takes(dead_letter)
+        ]
+        diagnosed = await diagnose(clients.store, dead_letters)
         if not judged:
             return diagnosed
-        done = await satisfied_letters(clients, letters)
+        done = await satisfied_dead_letters(clients, dead_letters)
         return [
-            replace(diagnosis, satisfied=diagnosis.letter.sequence_number in done) for diagnosis in diagnosed
+            replace(diagnosis, satisfied=diagnosis.dead_letter.sequence_number in done)
+            for diagnosis in diagnosed
         ]
 
-    # All at once: most of the time goes into opening links, and each queue is quick by itself.
+    # Concurrently: opening the links takes most of the time.
     return [diagnosed for found in await asyncio.gather(*map(of, queues)) for diagnosed in found]
 
 
-class LetterSelection(BaseModel):
-    """All of these conditions hold; without any, everything in the queues is chosen."""
+class DeadLetterSelection(BaseModel):
+    """Conditions that must all hold. Without conditions all dead letters of the queues are chosen."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -261,37 +269,37 @@ class LetterSelection(BaseModel):
     event_types: list[str] = Field(default_factory=list)
     before: datetime | None = None  # enqueued
     since: datetime | None = None
-    satisfied: bool = False  # only those whose work is done by now
+    satisfied: bool = False  # only dead letters whose requested work is done
     limit: int | None = Field(default=None, gt=0)
 
     def shown(self) -> dict[str, Any]:
         return self.model_dump(mode="json", exclude_defaults=True)
 
-    def takes(self, letter: DeadLetter) -> bool:
-        """Whether it fits all conditions but the group, which needs the cause."""
+    def takes(self, dead_letter: DeadLetter) -> bool:
+        """Return whether the dead letter meets all conditions except the group, which needs its cause."""
         return (
-            (not self.sequence_numbers or letter.sequence_number in self.sequence_numbers)
-            and (not self.event_types or letter.subject in self.event_types)
-            and (self.before is None or letter.enqueued_at < self.before)
-            and (self.since is None or letter.enqueued_at >= self.since)
+            (not self.sequence_numbers or dead_letter.sequence_number in self.sequence_numbers)
+            and (not self.event_types or dead_letter.subject in self.event_types)
+            and (self.before is None or dead_letter.enqueued_at < self.before)
+            and (self.since is None or dead_letter.enqueued_at >= self.since)
         )
 
 
-async def choose(clients: Clients, selection: LetterSelection) -> list[Diagnosed]:
-    found = await diagnosed_letters(
+async def choose(clients: Clients, selection: DeadLetterSelection) -> list[Diagnosed]:
+    found = await diagnosed_dead_letters(
         clients, selection.queues, takes=selection.takes, judged=selection.satisfied
     )
     chosen = [
-        letter
-        for letter in found
-        if (not selection.groups or letter.group in selection.groups)
-        and (letter.satisfied or not selection.satisfied)
+        diagnosed
+        for diagnosed in found
+        if (not selection.groups or diagnosed.group in selection.groups)
+        and (diagnosed.satisfied or not selection.satisfied)
     ]
     return chosen[: selection.limit]
 
 
-# Collections, the routing keys of the *Failed events, and a few more names that R-803 gives. A routing
-# key wins over a collection: `chunks.failed` is chunking's.
+# Collections, the routing keys of the *Failed events, and more names from R-803. A routing key takes
+# precedence over a collection: `chunks.failed` belongs to chunking.
 _OTHER_NAMES = {
     **{stage.document.container: stage.name for stage in SWEPT},
     **{producer.fails_as.routing_key.removesuffix(".failed"): producer.name for producer in PRODUCERS},
@@ -307,7 +315,7 @@ class UnknownQueueError(PipelineError):
 
 
 def queue_named(name: str) -> str:
-    """The stage's queue by any of its names: parsing, parsing.failed, parsing/$deadletterqueue."""
+    """Return the queue of a stage by any of its names: parsing, parsing.failed, parsing/$deadletterqueue."""
     plain = name.strip().lower()
     for suffix in _SUFFIXES:
         plain = plain.removesuffix(suffix)

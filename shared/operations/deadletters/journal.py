@@ -1,10 +1,10 @@
-"""The journal of an operation, in an append blob: its plan, and how far it has come.
+"""The journal of an operation, in an append blob: its plan, and its progress.
 
-    {"operation": ..., "plan": {queue: [numbers]}}   first, before anything is done
-    {"queue": ..., "done": [numbers]}                sent or archived; they have not left the dead letters yet
+    {"operation": ..., "plan": {queue: [numbers]}}   first, before the first move
+    {"queue": ..., "done": [numbers]}                sent or archived; still in the dead-letter queue
     {"queue": ..., "restored": [numbers]}            in a purge's journal: sent again from the archive
 
-A line may stand there twice: that has no second effect.
+A repeated line has no effect.
 """
 
 import json
@@ -29,7 +29,7 @@ from shared.operations.audit import find_audit
 
 CONTAINER = DEAD_LETTERS_CONTAINER
 SHOWN_REFUSED = 3
-KEPT = ".kept.jsonl"  # what stays of an archive when a deletion has taken records out of it
+KEPT = ".kept.jsonl"  # the rest of an archive after a deletion has removed records from it
 BLOCK_BYTES = 3 * 1024 * 1024  # a block of an append blob has at most 4 MiB
 
 
@@ -37,7 +37,7 @@ class JournalError(PermanentError):
     """A journal cannot be read."""
 
 
-# The versions of an archive's two blobs, what came and what was kept; None of one that is not there.
+# The ETags of the two blobs of an archive: the archive and the kept records. None if the blob is missing.
 ArchiveTags = tuple[str | None, str | None]
 
 
@@ -58,7 +58,7 @@ class Journal:
     async def begin(self, header: Mapping[str, Any]) -> None:
         await self._blobs.append(CONTAINER, self.path, _line(header))
 
-    async def note(self, kind: Literal["done", "restored"], queue: str, numbers: Iterable[int]) -> None:
+    async def record(self, kind: Literal["done", "restored"], queue: str, numbers: Iterable[int]) -> None:
         await self._blobs.append(CONTAINER, self.path, _line({"queue": queue, kind: sorted(numbers)}))
 
     async def archive(self, records: Iterable[Mapping[str, Any]]) -> None:
@@ -90,7 +90,7 @@ class Journal:
                 missing = error
 
     async def keep_only(self, records: Iterable[Mapping[str, Any]], etags: ArchiveTags) -> bool:
-        """Leave these, stored before the archive goes; False where it has changed since the tags."""
+        """Keep only these records. Return False if a blob has changed since the tags were read."""
         content, (archive, kept) = b"".join(map(_line, records)), etags
         if content and not await self._blobs.upload_if(CONTAINER, self.kept_path, content, kept):
             return False
@@ -108,7 +108,7 @@ class Journal:
         lines = [line async for line in read_lines(self._blobs, self.path)]
         plan = next((line["plan"] for line in lines if "plan" in line), None)
         if plan is None:
-            raise JournalError(f"{CONTAINER}/{self.path} has no plan in it")
+            raise JournalError(f"{CONTAINER}/{self.path} has no plan")
         state = JournalState(plan)
         for line in lines:
             for kind, numbers in (("done", state.done), ("restored", state.restored)):
@@ -127,8 +127,8 @@ async def read_lines(blobs: Blobs, path: str) -> AsyncIterator[dict[str, Any]]:
             with suppress(ValueError, RecursionError):
                 record = json.loads(line)
             if not isinstance(record, dict):
-                where = f"{CONTAINER}/{path}, line {number}"
-                raise JournalError(f"{where}: not as it was written; see the blob's earlier versions")
+                location = f"{CONTAINER}/{path}, line {number}"
+                raise JournalError(f"{location}: damaged. See the blob's earlier versions")
             yield record
 
 
@@ -137,7 +137,7 @@ def _line(content: Mapping[str, Any]) -> bytes:
 
 
 REQUEUE, PURGE, RESTORE, RESOLVE = "dlq.requeue", "dlq.purge", "dlq.restore", "dlq.resolve"
-DELETE = "dlq.delete"  # with the archive that they are about: nothing of them is kept
+DELETE = "dlq.delete"  # as part of the deletion of an archive: the messages are not archived
 DONE_WORD = {
     REQUEUE: "requeued",
     PURGE: "purged",
@@ -145,7 +145,7 @@ DONE_WORD = {
     RESOLVE: "resolved",
     DELETE: "deleted",
 }
-RESTORABLE = frozenset({PURGE, RESOLVE})  # they archive what they take out
+RESTORABLE = frozenset({PURGE, RESOLVE})  # they archive the messages that they remove
 
 
 class NothingToRestoreError(PermanentError):
@@ -165,15 +165,17 @@ class MoveCounts:
         return dict(zip(("planned", DONE_WORD[action], "gone", "refused", "left"), numbers, strict=True))
 
     def outcome(self) -> str | None:
-        said = []
+        parts = []
         if self.gone:
-            said.append(f"{self.gone} no longer existed")
+            parts.append(f"{self.gone} no longer existed")
         if self.left:
-            said.append(f"{self.left} are left: another receiver holds them, or the operation was stopped")
+            parts.append(f"{self.left} are left: another receiver holds them, or the operation was stopped")
         if self.refused:
-            shown = [f"{number}: {reason}" for number, reason in list(self.refused.items())[:SHOWN_REFUSED]]
-            said.append(f"{len(self.refused)} cannot be sent ({'; '.join(shown)})")
-        return "; ".join(said) or None
+            examples = [
+                f"{number}: {reason}" for number, reason in list(self.refused.items())[:SHOWN_REFUSED]
+            ]
+            parts.append(f"{len(self.refused)} cannot be sent ({'; '.join(examples)})")
+        return "; ".join(parts) or None
 
 
 async def restorable(
@@ -196,14 +198,14 @@ async def restorable(
             if record["sequence_number"] not in restored.get(record["queue"], set())
             and (not sequence_numbers or record["sequence_number"] in sequence_numbers)
         ][:limit]
-    except DocumentNotFoundError:  # it purged nothing
+    except DocumentNotFoundError:  # the operation archived nothing
         return []
 
 
 async def restore(
     clients: Clients, audit: Audit, pace: RateLimiter, watch: OperationObserver, tally: MoveCounts
 ) -> None:
-    """Send what was not restored yet. The purge's journal records it, so that nothing is restored twice."""
+    """Send the messages that were not restored yet. The journal of the purge records each of them."""
     asked, purge = audit.selection, str(audit.selection["purge"])
     records = await restorable(
         clients, purge, sequence_numbers=asked.get("sequence_numbers"), limit=asked.get("limit")
@@ -214,7 +216,7 @@ async def restore(
     purged = (await find_audit(clients.store, purge)).selection.get("queues", [])
     for queue, group in groupby(records, key=lambda record: str(record["queue"])):
         waiting = list(group)
-        if queue not in purged:  # a tampered archive must not send to any other
+        if queue not in purged:  # a tampered archive must not send to another queue
             why = f"the purge was not of the queue {queue!r}"
             tally.refused |= {record["sequence_number"]: why for record in waiting}
             tally.left -= len(waiting)
@@ -227,7 +229,7 @@ async def restore(
                 refused |= await send_again(sender, queue, purge, again)
                 watch.step("acted")
                 sent = [number for number, _, _ in again if number not in refused]
-                await journal.note("restored", queue, sent)
+                await journal.record("restored", queue, sent)
                 watch.step("noted")
                 tally.done += len(sent)
                 tally.left -= len(batch)
@@ -236,7 +238,7 @@ async def restore(
 
 
 def _readable(batch: list[dict[str, Any]]) -> tuple[list[Resubmission], dict[int, str]]:
-    """The messages that can be sent, and why a damaged record cannot; it does not hold up the others."""
+    """Return the messages that can be sent, and for each damaged record the reason why it cannot."""
     again: list[Resubmission] = []
     refused: dict[int, str] = {}
     for record in batch:

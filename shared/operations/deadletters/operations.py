@@ -1,4 +1,4 @@
-"""Requeue, purge and restore dead letters. To resume an operation is to run it again."""
+"""Requeue, purge, restore and resolve dead letters. Running an operation again resumes it."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ from shared.azure.servicebus.dead_letters import DeadLetter
 from shared.core.errors import DocumentNotFoundError, PermanentError
 from shared.models.records import Audit, AuditStatus
 from shared.operations.audit import Job, Operator, find_audit, new_audit, save_audit, send_operation
-from shared.operations.deadletters.diagnosis import LetterSelection, choose
+from shared.operations.deadletters.diagnosis import DeadLetterSelection, choose
 from shared.operations.deadletters.journal import (
     DELETE,
     DONE_WORD,
@@ -25,7 +25,9 @@ from shared.operations.deadletters.journal import (
 )
 from shared.pipeline.topology import QUEUES
 
-PATIENCE_SECONDS = 330.0  # what another holds is free again after 300, the lock of our queues
+PATIENCE_SECONDS = (
+    330.0  # longer than the lock of the queues (300 s), after which messages of another receiver are free
+)
 
 
 class NotResumableError(PermanentError):
@@ -35,7 +37,7 @@ class NotResumableError(PermanentError):
 async def request_operation(
     clients: Clients, action: str, selection: Mapping[str, Any], actor: Operator, *, rate: float | None = None
 ) -> Audit:
-    """Store the request; `run_operation` does it, here or in the background."""
+    """Store the request. `run_operation` runs it, at once or in the background."""
     asked = {**selection, **({} if rate is None else {"rate": rate})}
     audit = new_audit(action, actor, asked, clients.runtime)
     return await save_audit(clients.store, audit, clients.runtime.now(), status=AuditStatus.ASKED)
@@ -49,7 +51,7 @@ async def run_operation(
     patience: float = PATIENCE_SECONDS,
     known: Audit | None = None,
 ) -> Audit:
-    """Do it, or what is left of it. `known` is its record, where a replica may not have that yet."""
+    """Run the operation or its remaining part. `known` is the record if a replica may not have it yet."""
     audit, watch = known or await find_audit(clients.store, operation), watch or OperationObserver()
     if audit.status is AuditStatus.SUCCEEDED:
         return audit
@@ -84,30 +86,31 @@ class _Job(Job):
         return status, tally.outcome()
 
     async def _planned(self) -> JournalState:
-        """Which dead letters it is about: decided once, before the first of them is moved."""
+        """Return the plan: the dead letters are chosen once, before the first of them is moved."""
         try:
             return await self._journal.read()
         except DocumentNotFoundError:
             plan: dict[str, list[int]] = {}
-            # Who requests a deletion has planned it: where its journal is gone, it is done.
+            # The deletion that requested this has written the plan. If its journal is gone, the operation is
+            # done.
             if self.audit.action != DELETE:
                 given = {name: value for name, value in self.audit.selection.items() if name != "rate"}
-                for chosen in await choose(self.clients, LetterSelection.model_validate(given)):
-                    plan.setdefault(chosen.letter.queue, []).append(chosen.letter.sequence_number)
+                for chosen in await choose(self.clients, DeadLetterSelection.model_validate(given)):
+                    plan.setdefault(chosen.dead_letter.queue, []).append(chosen.dead_letter.sequence_number)
             header = {"operation": self.audit.id, "action": self.audit.action, "plan": plan}
             await self._journal.begin(header)
             self.watch.step("planned")
             return await self._journal.read()  # another run may have planned it first
 
     async def _move(self, queue: str, chosen: set[int], noted: set[int]) -> None:
-        async def note(numbers: Sequence[int]) -> None:
-            await self._journal.note("done", queue, numbers)
+        async def record(numbers: Sequence[int]) -> None:
+            await self._journal.record("done", queue, numbers)
             self._running += len(numbers)
-            await self.save_now_and_then(**{DONE_WORD[self.audit.action]: self._running})
+            await self.save_periodically(**{DONE_WORD[self.audit.action]: self._running})
 
         async with self._acting(queue) as act:
             bus, runtime, pace = self.clients.bus, self.clients.runtime, self._pace
-            mover = Mover(bus, queue, runtime, pace, self.watch, self._patience, act, note, chosen, noted)
+            mover = Mover(bus, queue, runtime, pace, self.watch, self._patience, act, record, chosen, noted)
             mover.completed = self._completed
             await mover.move()
         self._completed = mover.completed
@@ -118,9 +121,9 @@ class _Job(Job):
 
     @asynccontextmanager
     async def _acting(self, queue: str) -> AsyncIterator[Act]:
-        async def archive(letters: Sequence[ReceivedMessage]) -> Mapping[int, str]:
-            if self.audit.action != DELETE:  # of which nothing is kept
-                await self._journal.archive(DeadLetter.of(queue, letter).record() for letter in letters)
+        async def archive(messages: Sequence[ReceivedMessage]) -> Mapping[int, str]:
+            if self.audit.action != DELETE:  # a deletion keeps no copy
+                await self._journal.archive(DeadLetter.of(queue, message).record() for message in messages)
             return {}
 
         if self.audit.action != REQUEUE:
@@ -128,9 +131,12 @@ class _Job(Job):
             return
         async with self.clients.bus.queue_sender(queue) as sender:
 
-            async def send(letters: Sequence[ReceivedMessage]) -> Mapping[int, str]:
-                again = [DeadLetter.of(queue, letter) for letter in letters]
-                numbered = [(one.sequence_number, one.message_id, one.copy) for one in again]
+            async def send(messages: Sequence[ReceivedMessage]) -> Mapping[int, str]:
+                dead_letters = [DeadLetter.of(queue, message) for message in messages]
+                numbered = [
+                    (dead_letter.sequence_number, dead_letter.message_id, dead_letter.copy)
+                    for dead_letter in dead_letters
+                ]
                 return await send_again(sender, queue, self.audit.id, numbered)
 
             yield send
@@ -150,8 +156,8 @@ async def request_in_background(
 
 
 async def resolve_satisfied(clients: Clients, actor: Operator) -> Audit | None:
-    """The operation's record; None where there was nothing to resolve."""
-    selection = LetterSelection(queues=list(QUEUES), satisfied=True)
+    """Resolve the dead letters whose work is done. Return the audit record, or None if there are none."""
+    selection = DeadLetterSelection(queues=list(QUEUES), satisfied=True)
     if not await choose(clients, selection):
         return None
     audit = await request_operation(clients, RESOLVE, selection.shown(), actor)

@@ -1,4 +1,4 @@
-"""Replaces an archive that has mail which must not be kept: erased, or older than its source keeps."""
+"""Replaces an archive that contains mail which must be erased or is older than its source keeps mail."""
 
 import tempfile
 from pathlib import Path
@@ -17,14 +17,11 @@ NOTHING = Redacted(0, 0)
 
 
 async def replace_archive(clients: Clients, id_: str, requested_by: str) -> tuple[Redacted, str | None]:
-    """Take in what stays of it, then request the deletion of the archive; the id of the new one.
-
-    Every step can be repeated. An archive without such mail stays.
-    """
+    """Store the remaining mail as a new archive, and request the deletion of the old one. Repeatable."""
     archive = await clients.store.find(Archive, id_, Session())
     if archive is None:
         return NOTHING, None
-    made: str | None = None
+    new_id: str | None = None
     with tempfile.TemporaryDirectory(prefix="replace-") as folder:
         path = Path(folder) / "whole"
         try:
@@ -37,8 +34,8 @@ async def replace_archive(clients: Clients, id_: str, requested_by: str) -> tupl
         origin = Origin(archive.source, archive.source_type, archive.source_url, archive.ingestion_date)
         kept, found = await redacted(Incoming(whole, origin), Path(folder), clients)
         if found.erased and found.left:
-            made = (await store_archive(kept, clients)).archive.id
+            new_id = (await store_archive(kept, clients)).archive.id
     if found.erased:
         now = clients.runtime.now()
         await request_removal(clients, "archive", id_, requested_by=requested_by, now=now, replaced=True)
-    return found, made
+    return found, new_id

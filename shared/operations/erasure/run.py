@@ -1,10 +1,10 @@
-"""Erases a message, a person, a thread or an archive for good, and what is older than its source keeps.
+"""Erases a message, a person, a thread, an archive, or mail that is older than its source keeps.
 
-    note what must not come in again -> take each archive that has it in again, without it
-    -> delete these archives with everything derived -> delete summaries that quote it
+    record the erased mail -> replace each archive that contains it by one without it
+    -> delete the old archives with everything derived -> delete summaries that quote it
 
-Summaries, reports and digests are made anew. Each step can be repeated: a run that broke off is started again
-with the same command.
+Summaries, reports and digests are then created again. Each step can be repeated, so the same command
+resumes an interrupted run.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ from shared.summaries.digest_scopes import parse_scope
 from shared.summarization.digest_touching import touch
 
 REMOVAL_SECONDS = 1.0
-ROUNDS, ROUND_SECONDS = 6, 3.0  # then the sweep asks for what still waits
+ROUNDS, ROUND_SECONDS = 6, 3.0  # then the sweep requests the remaining messages
 
 
 class ErasedKind(StrEnum):
@@ -67,40 +67,42 @@ class ErasedKind(StrEnum):
 class ErasureTarget:
     kind: ErasedKind
     value: str  # a Message-ID, an address, an id of a thread or an archive, or a source
-    quotes: bool = False  # whether mails of others that quote what goes are erased as well
+    quotes: bool = False  # whether mail of other people that quotes the erased mail is erased as well
 
     @property
     def operation(self) -> str:
-        """The same for the same target: what was broken off is the same erasure again."""
+        """Return the same id for the same target, so that a repeat resumes the same erasure."""
         text = f"{self.kind} {self.value.strip().lower()} {self.quotes}"
         return f"erase-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
 
     @property
     def mode(self) -> ErasureMode:
-        """A thread that lost a mail shows where it stood. Of a whole thread nothing stays."""
+        """Return the mode: an erased message leaves a placeholder in its thread, an erased thread nothing."""
         stays = self.kind in {ErasedKind.MESSAGE, ErasedKind.PERSON}
         return ErasureMode.TOMBSTONE if stays else ErasureMode.DROPPED
 
 
 @dataclass
 class ErasurePlan:
-    """What would be erased, and which archives are read and written again."""
+    """The messages to erase, and the archives that must be replaced."""
 
     target: ErasureTarget
     posts: set[str] = field(default_factory=set)
     sources: set[str] = field(default_factory=set)
     threads: set[str] = field(default_factory=set)
     archives: set[str] = field(default_factory=set)
-    marks: set[str] = field(default_factory=set)  # by which a summary is known to quote what goes
-    lines: set[str] = field(default_factory=set)  # of the mails that go, as hashes
+    marks: set[str] = field(
+        default_factory=set
+    )  # Message-IDs and addresses by which a summary is known to quote erased mail
+    lines: set[str] = field(default_factory=set)  # hashes of the lines of the erased mail
     roles: list[str] = field(default_factory=list)  # lists whose definition names the person
 
-    def is_in(self, summary: Summary, before: datetime | None) -> bool:
-        """Whether the summary quotes what goes: it was made before, cites a mail or names the person."""
+    def covers(self, summary: Summary, before: datetime | None) -> bool:
+        """Return whether the summary is old, cites an erased message, or names the person."""
         cited = {citation.message_id for citation in summary.citations}
-        people = {person.email.lower() for person in summary.metadata.participants}
+        addresses = {person.email.lower() for person in summary.metadata.participants}
         is_old = before is not None and summary.created_at < before
-        return is_old or not self.marks.isdisjoint(cited | people)
+        return is_old or not self.marks.isdisjoint(cited | addresses)
 
     def counts(self) -> dict[str, int]:
         found = ("posts", "sources", "threads", "archives")
@@ -108,7 +110,7 @@ class ErasurePlan:
 
 
 async def plan_erasure(clients: Clients, target: ErasureTarget) -> ErasurePlan:
-    """NotFoundError where there is no such thread or archive. A message or person may be yet to come."""
+    """Return the plan. Raise NotFoundError if the thread or archive does not exist."""
     plan, address = ErasurePlan(target), target.value.strip().lower()
     match target.kind:
         case ErasedKind.MESSAGE:
@@ -129,7 +131,7 @@ async def plan_erasure(clients: Clients, target: ErasureTarget) -> ErasurePlan:
             named = {"source": source.name, "before": stored_time(before) if before else ""}
             _take(plan, await _rows(clients, EXPIRED_OF_SOURCE, **named))
             return plan
-    # The copies of a mail in other lists; what is erased of one list alone stays in the others.
+    # Include the copies of a message in other lists. Mail that is erased in one list stays in the others.
     if target.mode is ErasureMode.TOMBSTONE:
         _take(plan, await _rows(clients, ERASABLE_OF_POSTS, ids=sorted(plan.posts)))
     elif not plan.posts:
@@ -150,27 +152,29 @@ def _take(plan: ErasurePlan, rows: Collection[dict[str, Any]]) -> None:
 
 
 async def _take_quoting(clients: Clients, plan: ErasurePlan) -> None:
-    """Mails of the same threads that quote a line of what goes."""
+    """Add mails of the same threads that quote a line of the erased mail."""
     lines = frozenset(plan.lines)
     for thread in sorted(plan.threads):
         rows = await _rows(clients, ERASABLE_OF_THREAD, thread=thread)
         quoting = [row for row in rows if not lines.isdisjoint(quoted_lines(row["body_raw"]))]
         _take(plan, await _rows(clients, ERASABLE_OF_POSTS, ids=sorted({row["post_id"] for row in quoting})))
-    plan.lines = set(lines)  # of those alone who asked: who quoted them is not quoted in turn
+    plan.lines = set(lines)  # a mail that quotes a quoting mail is not erased
 
 
 async def erase(
     clients: Clients, plan: ErasurePlan, requested_by: str, progress: Callable[[str], None] = lambda _: None
 ) -> dict[str, int]:
-    """The receipt: how many messages went, and how many archives were written anew or deleted."""
+    """Erase the planned mail. Return the number of messages, replaced archives and deleted archives."""
     target = plan.target
-    if target.kind is not ErasedKind.EXPIRED:  # parsing knows its age by itself
-        await _note(clients, plan)
-        plan = await plan_erasure(clients, target)  # with what was parsed until the list was written
-        await _note(clients, plan)
+    if target.kind is not ErasedKind.EXPIRED:  # parsing checks the age of mail itself
+        await _suppress(clients, plan)
+        plan = await plan_erasure(
+            clients, target
+        )  # includes mail that was parsed before the list was written
+        await _suppress(clients, plan)
     counts = plan.counts() | {"archives_rewritten": 0, "archives_deleted": 0, "mails_erased": 0}
     started, made, stays = clients.runtime.now(), set[str](), set[str]()
-    # What is parsed from now on is read against the list. What is being parsed may be older.
+    # Mail that is parsed from now on is checked against the list. Archives that are being parsed may not be.
     pending = {str(id_) for id_ in await _rows(clients, PENDING_ARCHIVE_IDS)}
     for archive_id in sorted(plan.archives | pending):
         found, kept = await replace_archive(clients, archive_id, requested_by)
@@ -184,7 +188,8 @@ async def erase(
             stays.add(archive_id)
     await _until_gone(clients, plan, stays)
     await _announce_read_again(clients, sorted(made))
-    # What was made before is of the mails as they were, where any went now; else only what names one.
+    # If any mail went now, all earlier summaries are outdated. Otherwise only summaries that quote the mail
+    # are.
     before = started if counts["mails_erased"] else None
     counts["summaries"] = await _delete_derived(clients, plan, before)
     if target.kind is ErasedKind.PERSON:
@@ -192,8 +197,8 @@ async def erase(
     return counts
 
 
-async def _note(clients: Clients, plan: ErasurePlan) -> None:
-    """What must not come in again."""
+async def _suppress(clients: Clients, plan: ErasurePlan) -> None:
+    """Store a list of the erased mail, so that it is not stored again."""
     target = plan.target
     people = [hidden_name(target.value)] if target.kind is ErasedKind.PERSON else []
     for source in [ALL_SOURCES] if target.mode is ErasureMode.TOMBSTONE else sorted(plan.sources):
@@ -202,7 +207,7 @@ async def _note(clients: Clients, plan: ErasurePlan) -> None:
 
 
 async def _until_removed(clients: Clients, archive_id: str) -> None:
-    """The app deletes it; who waits may be interrupted."""
+    """Wait until the app has deleted the archive. The wait may be interrupted."""
     removal = await find_removal(clients.store, "archive", archive_id)
     while removal is not None and removal.status not in DONE:
         await clients.runtime.sleep(REMOVAL_SECONDS)
@@ -210,10 +215,7 @@ async def _until_removed(clients: Clients, archive_id: str) -> None:
 
 
 async def _until_gone(clients: Clients, plan: ErasurePlan, stays: set[str]) -> None:
-    """Until the new archives are parsed: a summary that is made from then on reads nothing of it.
-
-    A mail of an archive whose file is lost (`stays`) cannot go this way.
-    """
+    """Wait until the new archives are parsed, except for mail whose archive file is lost (`stays`)."""
     ids = sorted(plan.posts)
     while any(
         row["body_raw"].strip() and row["source"] in plan.sources and stays.isdisjoint(row["archive_ids"])
@@ -223,7 +225,7 @@ async def _until_gone(clients: Clients, plan: ErasurePlan, stays: set[str]) -> N
 
 
 async def _announce_read_again(clients: Clients, archives: Collection[str]) -> None:
-    """Messages whose copy is of a new archive now. The topic may know that event from its first parse."""
+    """Publish messages of new archives, as attempt 2 and to the queue, which avoids duplicate detection."""
     for _ in range(ROUNDS):
         rows = [row for id_ in archives for row in await _rows(clients, ERASABLE_OF_ARCHIVE, archive=id_)]
         waiting = [row for row in rows if row["status"] == ProcessingStatus.PENDING]
@@ -237,7 +239,7 @@ async def _announce_read_again(clients: Clients, archives: Collection[str]) -> N
 
 
 async def expire(clients: Clients) -> list[str]:
-    """Erase what is older than its source keeps; the sources that had some."""
+    """Erase mail that is older than its source keeps it. Return the names of the affected sources."""
     found: list[str] = []
     for source in await clients.store.query_documents(Source, SOURCES_WITH_AN_END, Session()):
         plan = await plan_erasure(clients, ErasureTarget(ErasedKind.EXPIRED, source.name))
@@ -250,12 +252,12 @@ async def expire(clients: Clients) -> list[str]:
 
 
 async def _delete_derived(clients: Clients, plan: ErasurePlan, before: datetime | None) -> int:
-    """Summaries, digests and reports that quote what went, where the thread itself stays; digests follow."""
+    """Delete summaries and reports that quote erased mail, and mark digests as outdated."""
     store, session, deleted = clients.store, Session(), 0
     for thread_id in sorted(plan.threads):
         rows = await _rows(clients, SUMMARIES_ABOUT, thread=thread_id)
         found = await store.find_many_in(Summary, [(row["id"], row["scope"]) for row in rows], session)
-        old = [row for row in rows if (summary := found.get(row["id"])) and plan.is_in(summary, before)]
+        old = [row for row in rows if (summary := found.get(row["id"])) and plan.covers(summary, before)]
         await touch(clients, [parse_scope(row["scope"]) for row in old if row["scope"] != thread_id])
         for row in old:
             await delete_summary(store, row, session)

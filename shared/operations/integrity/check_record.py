@@ -1,4 +1,4 @@
-"""Checks what is said about mails against the messages: threads, citations, and the archives of reports."""
+"""Checks of threads, citations and reports against the archived messages."""
 
 import hashlib
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -44,7 +44,7 @@ from shared.threading.assignment import ThreadState
 from shared.threading.opening import opening_of
 
 SLICE = 500
-NOT_COMPARED = frozenset({"id", "message_key"})  # of what was parsed: they are made without the source
+NOT_COMPARED = frozenset({"id", "message_key"})  # created by this system, not read from the archive
 Row = Mapping[str, Any]
 Places = set[tuple[str | int, ...]]
 
@@ -63,14 +63,14 @@ async def check_archives(clients: Clients, before: int) -> AsyncIterator[Finding
 
 
 async def is_in_flight(clients: Clients, source: str) -> bool:
-    """Whether an archive of the source is being parsed or deleted: then nothing of it is judged."""
+    """Return whether an archive of the source is being parsed or deleted. It is then not checked."""
     return source in [str(row) async for row in clients.store.query(SOURCES_IN_FLIGHT, Session())]
 
 
 async def _check_archive(clients: Clients, archive: Archive) -> AsyncIterator[Finding]:
     if await is_in_flight(clients, archive.source):
         return
-    changed = await _what_changed(clients, archive)
+    changed = await _file_damage(clients, archive)
     if changed is not None:
         yield Finding(FindingKind.ARCHIVE_CHANGED, "archives", archive.id, archive.id, changed)
         return
@@ -80,18 +80,18 @@ async def _check_archive(clients: Clients, archive: Archive) -> AsyncIterator[Fi
             async for batch in reader.slices(SLICE):
                 for finding in await _check_slice(clients, archive, batch.arrivals, places):
                     yield finding
-        async for finding in _added(clients, archive, places):
+        async for finding in _find_added(clients, archive, places):
             yield finding
 
 
-async def _what_changed(clients: Clients, archive: Archive) -> str | None:
-    """What is wrong with the file, if anything is."""
+async def _file_damage(clients: Clients, archive: Archive) -> str | None:
+    """Return the description of the damage of the file, or None."""
     digest = hashlib.sha256()
     try:
         async for piece in clients.blobs.read(ARCHIVES_CONTAINER, archive.file_path):
             digest.update(piece)
     except DocumentNotFoundError:
-        return "its file is not there"
+        return "its file is missing"
     found = digest.hexdigest()
     return None if found == archive.file_hash else f"its file has the hash {found}, not {archive.file_hash}"
 
@@ -113,12 +113,12 @@ async def _check_slice(
     found = [
         finding
         for node, mail in incoming.items()
-        for finding in _compared(mail, plan, rows, texts.get(node, []))
+        for finding in _compare(mail, plan, rows, texts.get(node, []))
     ]
-    return [*found, *_moved(plan)]
+    return [*found, *_find_changed_threads(plan)]
 
 
-def _compared(
+def _compare(
     mail: IncomingMessage, plan: CommitPlan, rows: Sequence[Row], texts: list[str]
 ) -> Iterable[Finding]:
     node, source = mail.message.node, mail.archive.source
@@ -141,14 +141,14 @@ def _compared(
         yield Finding(FindingKind.MESSAGE_MOVED, "messages", key, stored["thread_id"], detail)
 
 
-def _moved(plan: CommitPlan) -> Iterable[Finding]:
-    """Threads that are stored otherwise than the mails make them."""
+def _find_changed_threads(plan: CommitPlan) -> Iterable[Finding]:
+    """Yield a finding for each thread that differs from the threads that its mails form."""
     result = plan.result
     if result is None:
         return
     names = {*result.threads, *(merge.thread_id for merge in result.merges)}
     for name in sorted(names | {old for old, _ in result.moved.values()}):
-        detail = "its members are not those that the mails of its archives give it"
+        detail = "its members are not the messages that its archives contain"
         yield Finding(FindingKind.THREAD_CHANGED, "threads", name, name, detail)
 
 
@@ -159,7 +159,7 @@ async def _changed_texts(
     rows: Sequence[Row],
     session: Session,
 ) -> dict[str, list[str]]:
-    """Of the messages whose first copy is here: which fields are stored otherwise than it has them."""
+    """Return the changed fields of messages whose first copy is in this archive."""
     stored = {row["id"]: row for row in rows}
     first = {
         mail.key: mail
@@ -176,7 +176,7 @@ async def _changed_texts(
 
 
 def _differences(message: Message, mail: IncomingMessage, source: str) -> list[str]:
-    """Both go through the model: what they were stored by does not matter."""
+    """Compare the stored message with the archived message, both as read by the current model."""
     stored = message.to_cosmos()
     document = mail.message.document
     parsed = {**stored, **stored_message(mail.message, message.thread_id, source, stored["created_at"])}
@@ -185,8 +185,8 @@ def _differences(message: Message, mail: IncomingMessage, source: str) -> list[s
     return sorted(name for name in names if stored.get(name) != expected.get(name))
 
 
-async def _added(clients: Clients, archive: Archive, places: Places) -> AsyncIterator[Finding]:
-    """What says that it comes from this archive, and does not stand there."""
+async def _find_added(clients: Clients, archive: Archive, places: Places) -> AsyncIterator[Finding]:
+    """Yield messages that name this archive although the archive does not contain them."""
     async for row in clients.store.query(MESSAGES_OF_ARCHIVE, Session(), archive=archive.id):
         copies = row.get("copies", [])
         here = [(row["id"], *copy["place"]) for copy in copies if copy["archive_id"] == archive.id]
@@ -197,13 +197,13 @@ async def _added(clients: Clients, archive: Archive, places: Places) -> AsyncIte
 
 
 async def _without_archive(clients: Clients, ids: set[str], before: int) -> AsyncIterator[Finding]:
-    """`ids` may lack an archive that came in since; what is new is not judged."""
+    """Yield messages that name a missing archive. `ids` may lack archives that were added after the query."""
     async for page in in_pages(clients.store.query(MESSAGE_ARCHIVES, Session(), before=before), PAGE_SIZE):
         for row in page:
-            strange = {row["archive_id"], *row.get("archive_ids", ())} - ids
-            gone = [id_ for id_ in sorted(strange) if await _is_gone(clients, id_)]
+            unknown = {row["archive_id"], *row.get("archive_ids", ())} - ids
+            gone = [id_ for id_ in sorted(unknown) if await _is_gone(clients, id_)]
             if gone:
-                detail = f"archive {gone[0]} is not there"
+                detail = f"archive {gone[0]} does not exist"
                 yield Finding(FindingKind.MESSAGE_ADDED, "messages", row["id"], row["thread_id"], detail)
 
 
@@ -214,7 +214,7 @@ async def _is_gone(clients: Clients, archive_id: str) -> bool:
 SUMMARIES_AT_ONCE = 50  # whole documents, which can be large
 
 
-async def check_thread_facts(clients: Clients, before: int) -> AsyncIterator[Finding]:  # noqa: ARG001 - a second look tells what is under way
+async def check_thread_facts(clients: Clients, before: int) -> AsyncIterator[Finding]:  # noqa: ARG001 - a second read shows which work is in progress
     async for page in in_pages(clients.store.query(THREADS_TO_CHECK, Session()), PAGE_SIZE):
         for row in page:
             finding = await _check_facts(clients, row["id"])
@@ -240,7 +240,7 @@ async def check_evidence(clients: Clients, before: int) -> AsyncIterator[Finding
 
 
 async def _check_facts(clients: Clients, id_: str) -> Finding | None:
-    """Its members and the messages are read again where they differ: a commit may have come between."""
+    """Compare the facts of a thread with its messages. Read both again if they differ."""
     changed: list[str] = []
     for _ in range(LOOKS):
         session = Session()
@@ -271,21 +271,21 @@ def _thread_differences(thread: Thread, facts: Sequence[Mapping[str, Any]]) -> I
         yield "root"
     expected = facts_of_thread(facts, opening_of(state))
     people = [(person.email, person.name) for person in expected.pop("participants")]
-    # Which of more are shown depends on who came first.
-    shown = [(person.email, person.name) for person in thread.participants]
-    if len(people) < MAX_PARTICIPANTS and people != shown:
+    # Of a larger number, the arrival order determines which participants are stored.
+    stored = [(person.email, person.name) for person in thread.participants]
+    if len(people) < MAX_PARTICIPANTS and people != stored:
         yield "participants"
     yield from (name for name, value in expected.items() if getattr(thread, name) != value)
 
 
 async def _check_citations(clients: Clients, summary: Summary) -> AsyncIterator[Finding]:
-    """A citation's chunk has to be a part of its message: the quote is found in the chunk."""
+    """Check that each cited chunk is part of its message, because the quote is searched in the chunk."""
     ids = sorted({citation.chunk_id for citation in summary.citations})
     chunks = await clients.store.find_many(Chunk, ids, Session())
     keys = sorted({chunk.message_key for chunk in chunks.values()})
     messages = await clients.store.find_many(Message, keys, Session())
     texts = {id_: chunk.text for id_, chunk in chunks.items()}
-    broken = verify_stored(summary.citations, texts)  # these are found by another check
+    broken = verify_stored(summary.citations, texts)  # findings of another check
     for citation in summary.citations:
         if citation in broken:
             continue
@@ -300,18 +300,18 @@ async def _check_citations(clients: Clients, summary: Summary) -> AsyncIterator[
 def _wrong(citation: Citation, chunk: Chunk, messages: Mapping[str, Message]) -> str | None:
     message = messages.get(chunk.message_key)
     if message is None:
-        return f"message {chunk.message_key} of chunk {chunk.id} is not there"
+        return f"message {chunk.message_key} of chunk {chunk.id} does not exist"
     named = citation.message_id, citation.message_key or message.id
     if named != (message.message_id, message.id):
-        return f"chunk {chunk.id} is of {message.message_id}"
+        return f"chunk {chunk.id} belongs to {message.message_id}"
     parts = [message.body_raw[start:end] for start, end in chunk.metadata.get("spans", [])]
     if parts and "\n\n".join(parts) != chunk.text:
-        return f"the text of chunk {chunk.id} does not stand in message {message.id}"
+        return f"the text of chunk {chunk.id} is not in message {message.id}"
     return None
 
 
 async def _check_report(clients: Clients, row: Mapping[str, Any]) -> AsyncIterator[Finding]:
-    """An archive that was deleted since is no damage: the report is then made again."""
+    """Check the hash of each archive that the report names. A deleted archive is no damage."""
     keys = [archive["archive_id"] for archive in row["evidence"]]
     found = await clients.store.find_many(Archive, keys, Session())
     for named in row["evidence"]:

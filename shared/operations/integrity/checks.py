@@ -1,4 +1,4 @@
-"""Checks summaries, reports and index entries: broken citations, and references to what does not exist."""
+"""Checks of chunks, vectors, summaries, reports and entries for broken references and citations."""
 
 import asyncio
 from collections import Counter
@@ -33,7 +33,7 @@ from shared.pipeline.state.summaries import is_current
 from shared.summaries.citations import verify_stored
 from shared.thread_store.chunk_sets import is_stale
 
-PAGE_SIZE = 100  # rows that a check holds at a time, however much is stored
+PAGE_SIZE = 100  # rows that a check holds in memory at a time
 
 
 class FindingKind(StrEnum):
@@ -42,18 +42,18 @@ class FindingKind(StrEnum):
     VECTOR_MISPLACED = "vector_misplaced"  # its thread is corrected
     MESSAGE_WITHOUT_CHUNKS = "message_without_chunks"  # chunked again
     CHUNK_WITHOUT_MESSAGE = "chunk_without_message"  # deleted, with its vector
-    CHUNK_STALE = "chunk_stale"  # of an earlier text of its message: deleted, with its vector
+    CHUNK_STALE = "chunk_stale"  # made from an earlier text of its message: deleted, with its vector
     CHUNK_MISLABELLED = "chunk_mislabelled"  # its message is chunked again
-    MESSAGE_WITHOUT_ENTRY = "message_without_entry"  # no archive has it: deleted
+    MESSAGE_WITHOUT_ENTRY = "message_without_entry"  # no archive contains it: deleted
     MESSAGE_WITHOUT_THREAD = "message_without_thread"  # its archives are parsed again
     THREAD_COUNT_WRONG = "thread_count_wrong"  # its archives are parsed again
-    CITATION_BROKEN = "citation_broken"  # the summary is made again
+    CITATION_BROKEN = "citation_broken"  # the summary is created again
     SUMMARY_WITHOUT_THREAD = "summary_without_thread"  # deleted, with its report
     SUMMARY_WITHOUT_REPORT = "summary_without_report"  # published again
     REPORT_WITHOUT_SUMMARY = "report_without_summary"  # deleted
-    ENTRY_WITHOUT_THREAD = "entry_without_thread"  # the entry forgets the thread
-    ARCHIVE_WITHOUT_FILE = "archive_without_file"  # who has the file uploads it again
-    ARCHIVE_CHANGED = "archive_changed"  # these are for a person to judge
+    ENTRY_WITHOUT_THREAD = "entry_without_thread"  # the reference is removed
+    ARCHIVE_WITHOUT_FILE = "archive_without_file"  # an operator uploads the file again
+    ARCHIVE_CHANGED = "archive_changed"  # from here on: for an operator to judge
     MESSAGE_CHANGED = "message_changed"
     MESSAGE_MISSING = "message_missing"
     MESSAGE_ADDED = "message_added"
@@ -88,7 +88,7 @@ class _ThreadMembers:
 
 
 async def check_threads(clients: Clients, before: int) -> AsyncIterator[Finding]:
-    """Judges only what has not changed since `before` (a Unix time): other work may be in flight."""
+    """Check threads that have not changed since `before` (a Unix time). Work on others may be in flight."""
     in_flight = {str(row) async for row in clients.store.query(PENDING_ARCHIVE_IDS, Session())}
     async for page in in_pages(clients.store.query(THREADS_TO_CHECK, Session()), THREADS_AT_ONCE):
         quiet = [row for row in page if row["_ts"] <= before and not in_flight & set(row["archive_ids"])]
@@ -129,16 +129,13 @@ async def _load(clients: Clients, thread: Row) -> _ThreadMembers:
 
 
 async def _strays(clients: Clients, chunks: Sequence[Row]) -> AsyncIterator[Finding]:
-    """Of chunks whose message does not have their label: those without a message, and those to be relabelled.
-
-    A pending message passes its label on when it is chunked.
-    """
+    """Check labels of chunks. A pending message passes its label on when it is chunked."""
     found = await clients.store.find_many(Message, {chunk["message_key"] for chunk in chunks}, Session())
     for chunk in chunks:
         id_, thread, key = chunk["id"], chunk["thread_id"], chunk["message_key"]
         message = found.get(key)
         if message is None:
-            detail = f"message {key} is not there"
+            detail = f"message {key} does not exist"
             yield Finding(FindingKind.CHUNK_WITHOUT_MESSAGE, "chunks", id_, thread, detail, chunk)
         elif message.thread_id != thread and is_finished(message.status):
             detail = f"chunk {id_} has the label of thread {thread}"
@@ -147,16 +144,16 @@ async def _strays(clients: Clients, chunks: Sequence[Row]) -> AsyncIterator[Find
 
 
 def _wrong_sets(members: _ThreadMembers) -> Iterator[Finding]:
-    """Messages that lack chunks of the set that they name, and chunks of other sets."""
+    """Yield messages that lack chunks of their current set, and chunks of earlier sets."""
     place, own = members.thread["id"], {row["id"]: row for row in members.messages}
     stale = [chunk for chunk in members.chunks if is_stale(chunk["id"], own[chunk["message_key"]])]
     for chunk in stale:
-        detail = f"message {chunk['message_key']} has another text by now, or was split otherwise"
+        detail = f"message {chunk['message_key']} has a new text or was split differently"
         yield Finding(FindingKind.CHUNK_STALE, "chunks", chunk["id"], place, detail, chunk)
     stored = Counter(chunk["message_key"] for chunk in members.chunks if chunk not in stale)
     for key, row in own.items():
         if row["status"] == ProcessingStatus.PROCESSED and stored[key] != row.get("chunk_count"):
-            detail = f"it names {row.get('chunk_count')} chunks, and {stored[key]} are there"
+            detail = f"it names {row.get('chunk_count')} chunks, but {stored[key]} exist"
             yield Finding(FindingKind.MESSAGE_WITHOUT_CHUNKS, "messages", key, place, detail, row)
 
 
@@ -170,7 +167,7 @@ async def _vectors(clients: Clients, loaded: list[_ThreadMembers]) -> AsyncItera
     indexed_threads = await clients.index.places(list(embedded))
     for id_, (chunk, thread) in embedded.items():
         if id_ not in indexed_threads:
-            detail = "it is marked as embedded, and the index does not have it"
+            detail = "it is marked as embedded, but the index does not contain it"
             yield Finding(FindingKind.CHUNK_WITHOUT_VECTOR, "chunks", id_, thread, detail, chunk)
         elif indexed_threads[id_] != thread:
             detail = f"the index has it in thread {indexed_threads[id_]}"
@@ -178,18 +175,18 @@ async def _vectors(clients: Clients, loaded: list[_ThreadMembers]) -> AsyncItera
 
 
 async def check_orphans(clients: Clients, before: int) -> AsyncIterator[Finding]:
-    """Messages that no entry knows, or whose thread does not exist; and chunks without messages."""
+    """Check for messages without an entry or a thread, and for chunks without a message."""
     async for page in in_pages(clients.store.query(ALL_MESSAGE_THREADS, Session(), before=before), PAGE_SIZE):
         unknown = await _without_entry(clients, page)
         for row in page:
             if row["id"] in unknown:
-                detail = "no archive of its source has it"
+                detail = "no archive of its source contains it"
                 yield Finding(
                     FindingKind.MESSAGE_WITHOUT_ENTRY, "messages", row["id"], row["thread_id"], detail, row
                 )
         known = [row for row in page if row["id"] not in unknown]
         for thread, row in (await _missing_threads(clients, known)).items():
-            detail = "its thread is not there"
+            detail = "its thread does not exist"
             yield Finding(FindingKind.MESSAGE_WITHOUT_THREAD, "messages", row["id"], thread, detail, row)
     async for page in in_pages(clients.store.query(ALL_CHUNK_THREADS, Session(), before=before), PAGE_SIZE):
         lost = await _missing_threads(clients, page)
@@ -198,7 +195,7 @@ async def check_orphans(clients: Clients, before: int) -> AsyncIterator[Finding]
 
 
 async def _without_entry(clients: Clients, page: list[Row]) -> set[str]:
-    """The keys of these messages that no archive of their source has."""
+    """Return the keys of the messages that no archive of their source contains."""
     by_partition: dict[str, list[str]] = {}
     for row in page:
         by_partition.setdefault(source_partition(row["id"]), []).append(row["id"])
@@ -212,16 +209,15 @@ async def _without_entry(clients: Clients, page: list[Row]) -> set[str]:
 
 
 async def _missing_threads(clients: Clients, page: list[Row]) -> dict[str, Row]:
-    """The threads of these rows that do not exist, with one row of each."""
     by_thread = {row["thread_id"]: row for row in page}
     found = await clients.store.find_many(Thread, by_thread, Session())
     return {thread_id: row for thread_id, row in by_thread.items() if thread_id not in found}
 
 
 DIGITS = "0123456789abcdef"
-MAX_PER_RANGE = 50_000  # a search goes no further than its 100,000th result
+MAX_PER_RANGE = 50_000  # a search returns at most its first 100,000 results
 NO_HASH = ("chunk_id lt '0'", "chunk_id ge 'g'")
-MAX_PREFIX = 8  # the first four digits are the same for all chunks of a source
+MAX_PREFIX = 8  # the first four digits are equal for all chunks of a source
 
 
 async def check_vectors(clients: Clients, before: int) -> AsyncIterator[Finding]:
@@ -231,7 +227,7 @@ async def check_vectors(clients: Clients, before: int) -> AsyncIterator[Finding]
 
 
 def _between(prefix: str) -> str:
-    """The range of keys with this prefix: they are hexadecimal, so all sort before the prefix and a `g`."""
+    """Return the range of keys with this prefix. The keys are hexadecimal and therefore sort before `g`."""
     return f"chunk_id ge '{prefix}' and chunk_id lt '{prefix}g'"
 
 
@@ -243,7 +239,7 @@ async def _check_range(clients: Clients, condition: str, before: int) -> AsyncIt
 
 
 async def _parts(clients: Clients, condition: str) -> list[str]:
-    """The range, or smaller ones where it has more results than a search returns."""
+    """Return the range, divided into smaller ranges if it has more results than a search returns."""
     if condition in NO_HASH or await clients.index.count_of(condition) <= MAX_PER_RANGE:
         return [condition]
     prefix = condition.split("'")[1]
@@ -278,7 +274,7 @@ async def check_summaries(clients: Clients, before: int) -> AsyncIterator[Findin
         threads = await _threads(clients, [summary.thread_id for summary in summaries if summary.thread_id])
         for summary in summaries:
             if summary.thread_id and summary.thread_id not in threads:
-                detail = f"thread {summary.thread_id} is not there"
+                detail = f"thread {summary.thread_id} does not exist"
                 yield _about(FindingKind.SUMMARY_WITHOUT_THREAD, summary, detail)
             elif await is_current(clients.store, summary, Session()):
                 async for finding in _current(clients, summary):
@@ -286,7 +282,7 @@ async def check_summaries(clients: Clients, before: int) -> AsyncIterator[Findin
 
 
 async def _current(clients: Clients, summary: Summary) -> AsyncIterator[Finding]:
-    """An earlier summary may cite what has changed since; the current one may not."""
+    """Check the current summary. Earlier summaries may cite messages that have changed."""
     broken = verify_stored(summary.citations, await _texts(clients, summary))
     if broken:
         number = f"{len(broken)} of {len(summary.citations)}"
@@ -295,7 +291,7 @@ async def _current(clients: Clients, summary: Summary) -> AsyncIterator[Finding]
         return
     report = await clients.store.find(Report, scope_id(summary.scope), Session(), partition=summary.scope)
     if report is None or report.summary_id != summary.id:
-        yield _about(FindingKind.SUMMARY_WITHOUT_REPORT, summary, "no report was published of it")
+        yield _about(FindingKind.SUMMARY_WITHOUT_REPORT, summary, "its report was not published")
     elif summary.thread_id is not None:
         thread = await clients.store.find(Thread, summary.thread_id, Session())
         if thread and thread.summary_id == summary.id and thread.report_id != report.report_id:
@@ -320,21 +316,21 @@ async def check_reports(clients: Clients, before: int) -> AsyncIterator[Finding]
         found = await clients.store.find_many_in(Summary, keys, Session())
         for row in page:
             if row["summary_id"] not in found:
-                detail = f"summary {row['summary_id']} is not there"
+                detail = f"summary {row['summary_id']} does not exist"
                 data = {"summary_id": row["summary_id"]}
                 kind = FindingKind.REPORT_WITHOUT_SUMMARY
                 yield Finding(kind, "reports", row["id"], row["scope"], detail, data)
 
 
 async def check_entries(clients: Clients, before: int) -> AsyncIterator[Finding]:
-    """Entries that name a thread which does not exist: harmless, and removed."""
+    """Find entries that name missing threads. They are harmless and removed."""
     async for page in in_pages(clients.store.query(ENTRIES_TO_CHECK, Session(), before=before), PAGE_SIZE):
         named = {row["id"]: [*row.get("waits", ()), *row.get("threads", ())] for row in page}
         existing = await _threads(clients, [name for names in named.values() for name in names])
         for row in page:
             lost = [name for name in named[row["id"]] if name not in existing]
             if lost:
-                detail, data = f"it names {len(lost)} threads that are not there", {"threads": lost}
+                detail, data = f"it names {len(lost)} missing threads", {"threads": lost}
                 yield Finding(FindingKind.ENTRY_WITHOUT_THREAD, "threads", row["id"], row["pk"], detail, data)
 
 
@@ -343,7 +339,6 @@ async def _threads(clients: Clients, names: list[Any]) -> set[str]:
 
 
 async def check_files(clients: Clients, before: int) -> AsyncIterator[Finding]:
-    """Every archive has its file."""
     rows = [row async for row in clients.store.query(ARCHIVE_FILES, Session(), before=before)]
     stored = set(await clients.blobs.names(ARCHIVES_CONTAINER, "")) if rows else set[str]()
     for row in rows:

@@ -1,4 +1,4 @@
-"""Repairs what the checks find: the work is requeued, or what belongs to nothing is deleted."""
+"""Repairs findings: the work is requeued, or orphaned documents are deleted."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,15 +38,13 @@ class Repairer:
     done: set[str] = field(default_factory=set)  # archives and threads that this run has repaired
 
     async def repair(self, finding: Finding) -> bool:
-        """Whether it could be repaired. What is not as the archives have it, no machine may put right."""
+        """Repair the finding if possible. Differences from the archives are left to an operator."""
         repair = REPAIRS.get(finding.kind)
         return repair is not None and await repair(self, finding)
 
     def _requeuer(self) -> Requeuer:
-        """Past the topic: it drops a repeated event for a while, and the same damage may come back sooner."""
+        """Return a requeuer that bypasses the topic, because the topic drops repeated events for a time."""
         return Requeuer(self.clients, bypass_topic=True)
-
-    # requeueing
 
     async def embed_again(self, finding: Finding) -> bool:
         return await self._requeue(due_documents.CHUNKS, finding, NOT_EMBEDDED)
@@ -55,14 +53,14 @@ class Repairer:
         return await self._requeue(due_documents.MESSAGES, finding, {})
 
     async def label_again(self, finding: Finding) -> bool:
-        patch = Patch(finding.data["chunk_id"], set={"label_version": 0})  # older than any
+        patch = Patch(finding.data["chunk_id"], set={"label_version": 0})  # older than any version
         await self.clients.store.patch_all(Chunk, [patch], Session(), condition="true")
         return await self.chunk_again(finding)
 
     async def _requeue(
         self, collection: due_documents.Collection, finding: Finding, undone: Mapping[str, Any]
     ) -> bool:
-        """Reopen the document, then requeue it: a crash in between leaves it to the sweep."""
+        """Reopen the document, then requeue it. After a crash in between, the sweep requeues it."""
         policy = Policy.from_settings(self.clients.settings)
         attempts = min(finding.data.get("attemptCount") or 1, policy.max_attempts[collection.name] - 1)
         due = await self._reopen(collection, finding.id, finding.partition, finding, attempts, undone)
@@ -94,10 +92,8 @@ class Repairer:
         row |= {"lastAttemptTime": None, "requeued_at": None}
         return due_documents.DueDocument.of(collection, due_documents.RetryReason.FAILED, row, partition)
 
-    # threads
-
     async def recount(self, finding: Finding) -> bool:
-        """Missing messages are still in the archives; too many have a label that parsing sets right."""
+        """Parse the archives again. They contain missing messages, and parsing corrects wrong labels."""
         parsed = [await self._parse_again(archive, finding) for archive in finding.data["archives"]]
         return any(parsed)
 
@@ -117,10 +113,10 @@ class Repairer:
         return await self._requeue(due_documents.ARCHIVES, asked, {})
 
     async def summarize_again(self, finding: Finding) -> bool:
-        """Delete it first: the same version has the same summary id, and what exists is not made again."""
+        """Delete the summary first, because the same version has the same id and is not created twice."""
         thread_id = finding.data["thread_id"]
         await self.delete_summary(finding)
-        if thread_id is None:  # a digest: its scope is its partition
+        if thread_id is None:  # a digest, whose scope is its partition
             await touch(self.clients, [parse_scope(finding.partition)])
             return True
         return await self._request_summary(thread_id, finding)
@@ -128,7 +124,7 @@ class Repairer:
     async def _request_summary(self, thread_id: str, finding: Finding) -> bool:
         ready = await ready_thread(self.clients, thread_id, Session())
         if ready is None:
-            return True  # orchestration requests it when it is ready
+            return True  # orchestration requests it later
         attempts = min(ready.thread.attemptCount, self.clients.settings.RETRY_JOB_MAX_ATTEMPTS_THREADS - 1)
         due = await self._reopen(due_documents.THREADS, thread_id, thread_id, finding, attempts, NO_SUMMARY)
         if due is None:
@@ -145,7 +141,7 @@ class Repairer:
         summary = await self.clients.store.find(Summary, finding.id, Session(), partition=finding.partition)
         if summary is None:
             return False
-        if summary.thread_id is None:  # the refresh of its digest announces it again
+        if summary.thread_id is None:  # the refresh of its digest publishes it again
             await touch(self.clients, [parse_scope(finding.partition)])
             return True
         thread = await self.clients.store.read(Thread, summary.thread_id, Session())
@@ -154,8 +150,6 @@ class Repairer:
         message = to_message(Event.of(complete, now=self.clients.runtime.now()))
         await self.clients.bus.send_to_queue(REPORTING.name, [message])
         return True
-
-    # deleting
 
     async def delete_vector(self, finding: Finding) -> bool:
         await self.clients.index.delete([finding.id])
@@ -177,7 +171,7 @@ class Repairer:
         return await delete_orphan_report(self.clients.store, summary_id, finding.partition, Session())
 
     async def delete_message(self, finding: Finding) -> bool:
-        """Unless an archive has brought it since; with its chunks, which are found no more."""
+        """Delete the message and its chunks, unless an archive contains it now."""
         session = Session()
         commit = ThreadCommit(self.clients, finding.data["source"], session)
         await self.clients.store.refresh(Thread, session)
@@ -187,7 +181,7 @@ class Repairer:
         return True
 
     async def forget_threads(self, finding: Finding) -> bool:
-        """A thread that was made since stays."""
+        """Remove the missing threads from the entry. A thread that exists again is kept."""
         store, session = self.clients.store, Session()
         existing = await store.find_many(Thread, finding.data["threads"], session)
         rows = store.query(VERSIONS_OF_PARTITION, session, partition=finding.partition)
@@ -214,4 +208,4 @@ REPAIRS: Mapping[FindingKind, Callable[[Repairer, Finding], Awaitable[bool]]] = 
     FindingKind.REPORT_WITHOUT_SUMMARY: Repairer.delete_report,
     FindingKind.ENTRY_WITHOUT_THREAD: Repairer.forget_threads,
 }
-"""Damage of other kinds is for a person to judge."""
+"""The kinds of damage that can be repaired. Other kinds are left to an operator."""

@@ -1,4 +1,4 @@
-"""One run of the consistency checks over everything, page by page, with or without repair."""
+"""A run of the consistency checks over all documents, with or without repair."""
 
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 KIND = "verify"
 TIMER = "timer"
 MAX_EXAMPLES = 100
-GRACE = timedelta(hours=1)  # a stage may still be at work on what changed since then
+GRACE = timedelta(hours=1)  # a stage may still be working on newer changes
 
 Check = Callable[[Clients, int], AsyncIterator[Finding]]
 CHECKS: dict[str, Check] = {
@@ -66,14 +66,14 @@ RECORD_KINDS = frozenset(
 
 
 class IntegrityError(PipelineError):
-    """A consistency check could not be made; the run's document has why."""
+    """A consistency check failed. The document of the run has the error."""
 
 
 @dataclass(frozen=True)
 class VerifyOptions:
     repair: bool = False
     archives: bool = False
-    """Parse the archives again, and compare the whole record with them: for a person who asks for it."""
+    """Also parse the archives again and compare all documents with them. Only on request."""
     grace: timedelta = GRACE
     requested_by: str = TIMER
     found: Callable[[Finding], None] = field(default=lambda _finding: None)
@@ -81,7 +81,6 @@ class VerifyOptions:
 
 
 async def verify(clients: Clients, options: VerifyOptions | None = None) -> Run:
-    """Look for damage, repair it where that is wanted, and leave a report."""
     return await _Verification(clients, options or VerifyOptions()).run()
 
 
@@ -115,14 +114,14 @@ class _Verification:
         for name, check in _checks(self._options).items():
             try:
                 async for finding in check(self._clients, before):
-                    await self._take(finding)
+                    await self._record(finding)
             except Exception as error:
                 log.exception("the consistency check of %s failed", name)
                 failure = classify(error)
                 self._run.errors.append(f"{name}: {failure.error_type}: {failure.message}"[:500])
         return await self._finish()
 
-    async def _take(self, finding: Finding) -> None:
+    async def _record(self, finding: Finding) -> None:
         counts = self._run.counts[finding.kind]
         counts["found"] += 1
         if len(self._run.examples) < MAX_EXAMPLES:

@@ -1,4 +1,4 @@
-"""Asks each dependency whether it works, each with a deadline of its own, and names what hangs or refuses."""
+"""Health checks of the dependencies, each with its own deadline."""
 
 import asyncio
 import json
@@ -30,22 +30,22 @@ from shared.settings.app import Settings
 MAKE = "run `azd provision`; locally, `python -m shared.operations.provisioning`"
 LEAST_FREE_BYTES = 100 * 1024**2
 ASK_SECONDS = 4.0
-APP_SECONDS = 5.0  # it asks its own dependencies
-ALIVE_SECONDS = 2.0  # by then a process that works has said so
+APP_SECONDS = 5.0  # the app checks its own dependencies
+ALIVE_SECONDS = 2.0  # a running process answers within this time
 CONNECT_SECONDS = 0.5
 SERVER_ERRORS = range(500, 600)
 REFUSES = "refuses ("
-PROBE = "health/probe"  # a blob that is written to see whether Blob storage writes
+PROBE = "health/probe"  # a blob that is written to test whether Blob Storage accepts writes
 _OPERATION = re.compile(r" \([\w.]+\)$")
 AMQP_PORTS = {"sb": 5671, "emulator": 5672}
 
 
 class NotProvisionedError(PermanentError):
-    """Something that the app needs was not made, or is of another shape."""
+    """A resource that the app needs is missing or has a different shape."""
 
 
 class DiskFullError(PermanentError):
-    """A disk of the app's host has no room."""
+    """A disk of the app's host is full."""
 
 
 class AppAwayError(PermanentError):
@@ -56,7 +56,7 @@ class AppAwayError(PermanentError):
 class Check:
     ok: bool
     seconds: float
-    says: str | None = None  # in one line, where it is not well
+    says: str | None = None  # the problem in one line, None if the check is ok
 
 
 Ask = Callable[[Clients], Coroutine[Any, Any, None]]
@@ -75,7 +75,7 @@ async def _search(clients: Clients) -> None:
     found = await versions.dimensions()
     if found is None:
         raise IndexMissingError(versions.own)
-    with suppress(ModelFolderError):  # the model says so itself
+    with suppress(ModelFolderError):  # the check of the model reports it
         if (wanted := known_dimension(clients.settings)) is not None:
             versions.require(found, wanted)
 
@@ -86,7 +86,7 @@ async def _blobs(clients: Clients) -> None:
 
 
 async def _writes_blobs(clients: Clients) -> None:
-    """A full disk, or a role that may only read, shows in nothing but a write."""
+    """Write a blob, because only a write shows a full disk or a read-only role."""
     await _blobs(clients)
     await clients.blobs.upload(ARCHIVES_CONTAINER, PROBE, b"x" * 4096, retry_total=0)
 
@@ -102,7 +102,7 @@ async def _disk(clients: Clients) -> None:
 
 
 def check_disks(settings: Settings) -> None:
-    """The disk of files that come in, and locally the disk of the services."""
+    """Check the disks of temporary files and, locally, of the services."""
     ca = settings.SEARCH_CA_FILE
     for folder in filter(Path.exists, [Path(tempfile.gettempdir()), *([ca.parent] if ca else [])]):
         usage = shutil.disk_usage(folder)
@@ -114,7 +114,7 @@ def check_disks(settings: Settings) -> None:
 
 
 async def _app(clients: Clients) -> None:
-    """Whether the app answers at its address. It says itself what its host lacks."""
+    """Check that the app answers at its address, and report the problems of its host."""
     url = clients.settings.app_url
     try:
         await asyncio.to_thread(_answer_of, f"{url}/api/health/live", ALIVE_SECONDS)
@@ -123,22 +123,22 @@ async def _app(clients: Clients) -> None:
     except (OSError, ValueError) as error:
         raise AppAwayError(f"the app at {url} does not answer: is it running? ({error})") from None
     try:
-        said = await asyncio.to_thread(_answer_of, f"{url}/api/health", APP_SECONDS - 0.4)
-    except (OSError, ValueError):  # it asks what hangs, too: that is named by who asks here
+        answer = await asyncio.to_thread(_answer_of, f"{url}/api/health", APP_SECONDS - 0.4)
+    except (OSError, ValueError):  # the app waits for a dependency that this process checks and names as well
         return
-    told = said.get("problems", [])
-    own = [problem for problem in told if problem.partition(":")[0] in HOST or REFUSES in problem]
+    problems = answer.get("problems", [])
+    own = [problem for problem in problems if problem.partition(":")[0] in HOST or REFUSES in problem]
     if own:
         raise AppAwayError(f"the app at {url} says: {'; '.join(own)}")
 
 
 def _answer_of(url: str, seconds: float) -> dict[str, Any]:
     try:
-        with urllib.request.urlopen(url, timeout=seconds) as answer:  # noqa: S310 - an operator set it
-            said = json.loads(answer.read())
+        with urllib.request.urlopen(url, timeout=seconds) as response:  # noqa: S310 - an operator set it
+            answer = json.loads(response.read())
     except urllib.error.HTTPError as unready:
-        said = json.loads(unready.read())
-    return said if isinstance(said, dict) else {}
+        answer = json.loads(unready.read())
+    return answer if isinstance(answer, dict) else {}
 
 
 SERVICES: dict[str, Ask] = {"cosmos": _cosmos, "servicebus": _bus, "search": _search, "blobs": _blobs}
@@ -146,7 +146,7 @@ HOST: dict[str, Ask] = {"model": _model, "disk": _disk}
 
 
 async def check_dependencies(clients: Clients, *, is_app: bool = True) -> dict[str, Check]:
-    """All at once. A command asks the app for what only the app's host can tell."""
+    """Check all dependencies concurrently. A command asks the app about its host."""
     asked = {**HOST, **SERVICES, "blobs": _writes_blobs} if is_app else dict(SERVICES)
     if not is_app and clients.settings.app_url:
         asked["app"] = _app
@@ -156,17 +156,17 @@ async def check_dependencies(clients: Clients, *, is_app: bool = True) -> dict[s
 
 
 async def _checked(clients: Clients, name: str, ask: Ask) -> Check:
-    """Where nothing listens, the service is not asked: its SDK would try again for seconds."""
+    """Check for a listener first, because an SDK would retry a refused connection for seconds."""
     started = clients.runtime.monotonic()
     if (address := await refused_at(clients.settings, name)) is not None:
-        says: str | None = f"{SERVICE_NAMES[name]} refuses connections at {address}: is it running?"
+        problem: str | None = f"{SERVICE_NAMES[name]} refuses connections at {address}: is it running?"
     else:
-        says = await _why_not(clients, name, ask)
-    return Check(says is None, round(clients.runtime.monotonic() - started, 3), says)
+        problem = await _find_problem(clients, name, ask)
+    return Check(problem is None, round(clients.runtime.monotonic() - started, 3), problem)
 
 
-async def _why_not(clients: Clients, name: str, ask: Ask) -> str | None:
-    """None where it works. A call that is given up is not waited for: its SDK may clean up for seconds."""
+async def _find_problem(clients: Clients, name: str, ask: Ask) -> str | None:
+    """Return the problem, or None. A canceled call is not waited for, because its SDK may take seconds."""
     asking = asyncio.ensure_future(ask(clients))
     allowed = APP_SECONDS if ask is _app else max(ASK_SECONDS, 2 * clients.settings.REQUEST_SECONDS)
     done, _ = await asyncio.wait({asking}, timeout=allowed)
@@ -180,33 +180,31 @@ async def _why_not(clients: Clients, name: str, ask: Ask) -> str | None:
 
 def _in_words(name: str, error: BaseException) -> str:
     failure, service = classify(error), SERVICE_NAMES.get(name, name)
-    said = failure.message if failure.safe_to_log else failure.error_type
+    message = failure.message if failure.safe_to_log else failure.error_type
     if (status := getattr(error, "status_code", None)) is not None:
         full = " Its disk may be full." if name == "blobs" and status in SERVER_ERRORS else ""
-        return f"{service} {REFUSES}{status}): {said}.{full}"
+        return f"{service} {REFUSES}{status}): {message}.{full}"
     if isinstance(error, ServiceSilentError):
-        return _OPERATION.sub("", said)
+        return _OPERATION.sub("", message)
     if not failure.is_outage or isinstance(error, PipelineError):
-        return said
-    return f"{service} cannot be reached: {said}"
+        return message
+    return f"{service} cannot be reached: {message}"
 
 
 async def refused_at(settings: Settings, name: str) -> str | None:
-    """The address of the service, where nothing listens there."""
     for host, port in addresses(settings, name):
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 _, writer = await asyncio.open_connection(host, port)
         except ConnectionRefusedError:
             return f"{host}:{port}"
-        except OSError:  # silent, or not known: the SDK's own words say it
+        except OSError:  # no answer or unknown: the SDK reports it
             continue
         writer.close()
     return None
 
 
 def addresses(settings: Settings, name: str) -> Iterator[tuple[str, int]]:
-    """Where the service is, as far as the settings say."""
     connections = {"servicebus": settings.SERVICEBUS_CONNECTION, "blobs": settings.STORAGE_CONNECTION}
     connection = connections.get(name)
     parts = connection.get_secret_value().split(";") if connection else []

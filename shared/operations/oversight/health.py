@@ -1,4 +1,4 @@
-"""What only the app can measure: how long messages wait, and what is late, with the bounds for both."""
+"""Measurements that only the app can take: ages of messages and late documents, with their limits."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ PATIENCE = {row.name: row.patience for row in QUEUE_ROWS}
 
 @dataclass(frozen=True)
 class AgeBounds:
-    waiting: timedelta = timedelta(minutes=30)  # ten deliveries that fail at once take less
+    waiting: timedelta = timedelta(minutes=30)  # ten failed deliveries in a row take less
     sweep: timedelta = timedelta(minutes=30)
     report: timedelta = timedelta(minutes=60)
 
@@ -40,7 +40,7 @@ class AgeBounds:
 
 
 def enabled_queues() -> list[str]:
-    """Those whose function is not disabled by an app setting, as the Functions host reads it."""
+    """Return the queues whose function is not disabled by an app setting of the Functions host."""
     return [
         queue
         for queue in QUEUES
@@ -56,19 +56,18 @@ async def record_consumers(clients: Clients, queues: list[str]) -> None:
     found = await clients.store.find(Run, ID, session, partition=KIND)
     seen = {**(found.cursor if found else {}), **dict.fromkeys(queues, stored_time(now))}
     created = found.created_at if found else now
-    note = Run(id=ID, kind=KIND, requested_by="timer", started_at=now, created_at=created, cursor=seen)
-    await clients.store.upsert(note, session)
+    run = Run(id=ID, kind=KIND, requested_by="timer", started_at=now, created_at=created, cursor=seen)
+    await clients.store.upsert(run, session)
 
 
 async def last_consumers(clients: Clients) -> dict[str, datetime]:
-    """By queue, when one was last known to take its messages."""
     found = await clients.store.find(Run, ID, Session(), partition=KIND)
     return {queue: datetime.fromisoformat(time) for queue, time in (found.cursor if found else {}).items()}
 
 
-ERROR_BUDGET = 0.01  # one report in a hundred may come later than SLO_REPORT_MINUTES
+ERROR_BUDGET = 0.01  # one report in a hundred may take longer than SLO_REPORT_MINUTES
 STUCK_FOR_GOOD = timedelta(days=7)
-# A thread has a date of its own for each version: its messages and chunks say whether it is late.
+# A thread has a date for each version, so its messages and chunks show whether it is late.
 TIMED = tuple(collection for collection in COLLECTIONS if collection is not THREADS)
 
 
@@ -76,12 +75,12 @@ async def count_late_documents(clients: Clients, collection: Collection, now: da
     return await _count_older(clients, collection, now - AgeBounds.from_settings(clients.settings).report)
 
 
-async def _count_older(clients: Clients, collection: Collection, than: datetime) -> int:
-    return await count(clients.store, count_late(collection), before=stored_time(than))
+async def _count_older(clients: Clients, collection: Collection, limit: datetime) -> int:
+    return await count(clients.store, count_late(collection), before=stored_time(limit))
 
 
 async def measure_ages(clients: Clients, now: datetime, metrics: Metrics | None = None) -> None:
-    """The age of the oldest message of each queue, 0 where nothing waits; what is late in each collection."""
+    """Record the age of the oldest message of each queue (0 if empty) and the late documents."""
     instruments, bounds = metrics or pipeline_metrics(), AgeBounds.from_settings(clients.settings)
     instruments.bounds.record(ERROR_BUDGET, {"name": "report_error_budget"})
     interval = clients.settings.RETRY_JOB_INTERVAL_SECONDS

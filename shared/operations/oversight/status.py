@@ -1,4 +1,4 @@
-"""The state of the system, and what an operator has to look at."""
+"""The state of the system, and the problems that need an operator."""
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Iterator
@@ -30,10 +30,10 @@ from shared.operations.oversight.health import (
 from shared.operations.sweep import latest_run
 from shared.pipeline.topology import CHUNKING, EMBEDDING, PARSING, QUEUES, REPORTING, SUMMARIZATION
 
-# The housekeeping says every five minutes which queues the app takes messages from: two of them were missed.
+# Housekeeping records the consumed queues every five minutes. This limit allows two missed records.
 NO_CONSUMER_AFTER = timedelta(minutes=11)
 WINDOW = timedelta(minutes=15)
-PART_TIMES = 1.75  # REQUEST_SECONDS: a part asks twice, one after the other
+PART_TIMES = 1.75  # times REQUEST_SECONDS, because a part sends two requests in sequence
 SHOWN_PARTS = ("queues", "documents", "stages", "operations", "sweep")
 WAITED_FOR = {*SERVICES, "model", "disk"}
 COUNTED_BY_PEEKING = 1000
@@ -51,7 +51,7 @@ class QueueStatus:
     queue: str
     waiting: int
     dead: int
-    at_least: bool  # counted by looking, which stops somewhere
+    at_least: bool  # the count stopped at its limit
     oldest_waiting: datetime | None = None
     oldest_dead: datetime | None = None
 
@@ -60,7 +60,7 @@ class QueueStatus:
 class DocumentsStatus:
     collection: str
     stage: str
-    open: int  # pending, whether anything is wrong with them or not
+    open: int  # all pending documents
     backing_off: int
     stuck: int
     failed: int
@@ -83,10 +83,12 @@ class SystemStatus:
     stages: list[StageStatus] = field(default_factory=list)
     operations: list[Audit] = field(default_factory=list)
     sweep: Run | None = None
-    consumers: dict[str, datetime] = field(default_factory=dict)  # by queue, when one was last heard of
-    started_at: datetime | None = None  # the oldest trace of a running app; None: there is none
+    consumers: dict[str, datetime] = field(
+        default_factory=dict
+    )  # by queue, the last time a consumer was seen
+    started_at: datetime | None = None  # the oldest trace of a running app, None if there is none
     dependencies: dict[str, Check] = field(default_factory=dict)
-    unanswered: dict[str, str] = field(default_factory=dict)  # what could not be asked, and why
+    unanswered: dict[str, str] = field(default_factory=dict)  # parts that could not be read, and why
     bounds: AgeBounds = field(default_factory=AgeBounds)
     consumed_queues: tuple[str, ...] = QUEUES
 
@@ -96,13 +98,12 @@ class SystemStatus:
 
     @property
     def troubles(self) -> list[StatusProblem]:
-        """All that is wrong. What could not be asked is not among them: see `unanswered`."""
-        rules = (_dependencies, _letters, _documents, _queues, _consumers, _sweep, _circuits, _objective)
-        return [trouble for rule in rules for trouble in rule(self)]
+        """Return all problems. Parts that could not be read are in `unanswered`."""
+        rules = (_dependencies, _dead_letters, _documents, _queues, _consumers, _sweep, _circuits, _objective)
+        return [problem for rule in rules for problem in rule(self)]
 
     @property
     def unknown(self) -> dict[str, list[str]]:
-        """By reason, what could not be asked."""
         reasons: dict[str, list[str]] = {}
         for part, why in self.unanswered.items():
             if part in SHOWN_PARTS:
@@ -114,19 +115,19 @@ class SystemStatus:
         return bool(self.troubles)
 
     def is_starting(self, grace: timedelta) -> bool:
-        """Whether the app is too young for what it does by its timers."""
+        """Return whether the app started too recently for its timers to have run."""
         return self.started_at is not None and self.at - self.started_at <= grace
 
     @property
     def partial(self) -> bool:
-        """Whether something could not be asked: then nobody can say that all is well."""
+        """Return whether a part could not be read, so that the state is not fully known."""
         return bool(self.unanswered)
 
     def shown(self) -> dict[str, Any]:
         sweep = self.sweep.model_dump(mode="json", exclude={"examples", "etag"}) if self.sweep else None
         operations = [operation.model_dump(mode="json", exclude={"etag"}) for operation in self.operations]
         listed = {
-            name: [asdict(one) for one in getattr(self, name)]
+            name: [asdict(item) for item in getattr(self, name)]
             for name in ("troubles", "queues", "documents", "stages")
         }
         return {
@@ -145,33 +146,33 @@ class SystemStatus:
 def _dependencies(status: SystemStatus) -> Iterator[StatusProblem]:
     for name, check in status.dependencies.items():
         if check.says is not None:
-            said = f"{check.says[0].upper()}{check.says[1:]}"
-            ended = said if said.endswith((".", "?")) else f"{said}."
+            sentence = f"{check.says[0].upper()}{check.says[1:]}"
+            text = sentence if sentence.endswith((".", "?")) else f"{sentence}."
             waits = " Work waits for it and resumes by itself." if name in WAITED_FOR else ""
-            yield StatusProblem("dependency", ended + waits)
+            yield StatusProblem("dependency", text + waits)
 
 
-def _letters(status: SystemStatus) -> Iterator[StatusProblem]:
+def _dead_letters(status: SystemStatus) -> Iterator[StatusProblem]:
     if status.dead:
-        said = _counted(status.dead, "dead letter", "dead letters")
-        yield StatusProblem("dead_letters", f"{said}: `dlq list --groups` shows the causes.")
+        counted = _counted(status.dead, "dead letter", "dead letters")
+        yield StatusProblem("dead_letters", f"{counted}: `dlq list --groups` shows the causes.")
 
 
 def _documents(status: SystemStatus) -> Iterator[StatusProblem]:
     if stuck := sum(counts.stuck for counts in status.documents):
-        said = _counted(stuck, "document is", "documents are")
-        yield StatusProblem("stuck", f"{said} stuck: `documents list --only stuck` lists them.")
+        counted = _counted(stuck, "document is", "documents are")
+        yield StatusProblem("stuck", f"{counted} stuck: `documents list --only stuck` lists them.")
     if failed := sum(counts.failed for counts in status.documents):
-        said = _counted(failed, "document was", "documents were")
-        yield StatusProblem("failed", f"{said} not processed: `documents list --only failed` lists them.")
+        counted = _counted(failed, "document was", "documents were")
+        yield StatusProblem("failed", f"{counted} not processed: `documents list --only failed` lists them.")
 
 
 def _queues(status: SystemStatus) -> Iterator[StatusProblem]:
     for queue in status.queues:
         bound = status.bounds.of_queue(queue.queue)
         if queue.oldest_waiting is not None and status.at - queue.oldest_waiting > bound:
-            said = f"A message has waited in {queue.queue} for {_span(status.at - queue.oldest_waiting)}."
-            yield StatusProblem("queue_age", f"{said} The limit is {_span(bound)}.")
+            sentence = f"A message has waited in {queue.queue} for {_span(status.at - queue.oldest_waiting)}."
+            yield StatusProblem("queue_age", f"{sentence} The limit is {_span(bound)}.")
 
 
 def _consumers(status: SystemStatus) -> Iterator[StatusProblem]:
@@ -201,8 +202,8 @@ def _sweep(status: SystemStatus) -> Iterator[StatusProblem]:
     if status.sweep is None:
         yield StatusProblem("sweep", "The sweep has not run yet.")
     elif (age := status.at - status.sweep.started_at) > bound:
-        said = f"The last sweep was {_span(age)} ago, more than {SWEEPS_MISSED} intervals."
-        yield StatusProblem("sweep", f"{said} Is it running?")
+        sentence = f"The last sweep was {_span(age)} ago, more than {SWEEPS_MISSED} intervals."
+        yield StatusProblem("sweep", f"{sentence} Is it running?")
 
 
 def _circuits(status: SystemStatus) -> Iterator[StatusProblem]:
@@ -212,12 +213,14 @@ def _circuits(status: SystemStatus) -> Iterator[StatusProblem]:
 
 def _objective(status: SystemStatus) -> Iterator[StatusProblem]:
     if late := sum(documents.late for documents in status.documents):
-        said = f"{_counted(late, 'document is', 'documents are')} not finished {_span(status.bounds.report)}"
-        yield StatusProblem("slo", f"{said} after arrival. The objective SLO_REPORT_MINUTES is missed.")
+        sentence = (
+            f"{_counted(late, 'document is', 'documents are')} not finished {_span(status.bounds.report)}"
+        )
+        yield StatusProblem("slo", f"{sentence} after arrival. The objective SLO_REPORT_MINUTES is missed.")
 
 
-def _counted(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
+def _counted(number: int, singular: str, plural: str) -> str:
+    return f"{number:,} {singular if number == 1 else plural}"
 
 
 def _span(length: timedelta) -> str:
@@ -227,7 +230,7 @@ def _span(length: timedelta) -> str:
 async def read_status(
     clients: Clients, *, now: datetime | None = None, operations: int = 5, app_since: datetime | None = None
 ) -> SystemStatus:
-    """Ask everything at once. `app_since` is the start of the process that asks, where that is the app."""
+    """Read all parts concurrently. `app_since` is the start of this process if it is the app."""
     moment = now or clients.runtime.now()
     parts: dict[str, Coroutine[Any, Any, Any]] = {
         "queues": _queue_states(clients),
@@ -242,7 +245,9 @@ async def read_status(
     with as_request():
         seconds = PART_TIMES * clients.settings.REQUEST_SECONDS
         bounded = (
-            asking if part == "dependencies" else _bounded(part, asking, seconds)  # they have their own
+            asking
+            if part == "dependencies"
+            else _bounded(part, asking, seconds)  # dependency checks have their own deadlines
             for part, asking in parts.items()
         )
         asked = await asyncio.gather(*bounded, return_exceptions=True)
@@ -257,7 +262,7 @@ async def read_status(
 
 
 async def _bounded(part: str, asking: Coroutine[Any, Any, Any], seconds: float) -> Any:
-    """A service that refuses keeps its SDK busy with every queue: what is not known in time is not shown."""
+    """Stop reading a part after a time, because an SDK retries a refusing service for every queue."""
     asked = asyncio.ensure_future(asking)
     done, _ = await asyncio.wait({asked}, timeout=seconds)
     if not done:
@@ -269,14 +274,14 @@ async def _bounded(part: str, asking: Coroutine[Any, Any, Any], seconds: float) 
 
 
 async def _first_start(clients: Clients, app_since: datetime | None) -> datetime | None:
-    """The oldest trace of a running app: the first archive, or the process that asks."""
+    """Return the oldest trace of a running app: the first archive, or the start of this process."""
     rows = clients.store.query(OLDEST_ARCHIVE_TIME, Session())
     stored = [datetime.fromisoformat(str(row)) async for row in rows]
     return min([*stored, *([app_since] if app_since else [])], default=None)
 
 
 def _why(error: BaseException) -> str:
-    """In one line. A bug of ours is no silence of a service, and is raised."""
+    """Return the reason in one line. Raise permanent errors, because they are bugs and not outages."""
     failure = classify(error)
     if failure.kind is ErrorKind.PERMANENT:
         raise error
@@ -289,11 +294,11 @@ async def _each(asked: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
 
 
 async def _queue_states(clients: Clients) -> list[QueueStatus]:
-    if await refused_at(clients.settings, "servicebus"):  # its SDK would try each queue again for seconds
+    if await refused_at(clients.settings, "servicebus"):  # the SDK would retry each queue for seconds
         raise ServiceSilentError("Service Bus refuses connections", "Service Bus")
     try:
         counted = await queue_counts(clients.settings, QUEUES, clients.calls("servicebus"))
-    except SDK_ERRORS:  # the emulators have no administration
+    except SDK_ERRORS:  # the emulators have no administration API
         counted = None
     return await _each(_queue(clients, queue, counted[queue] if counted else None) for queue in QUEUES)
 
@@ -305,7 +310,7 @@ async def _queue(clients: Clients, queue: str, counts: QueueCounts | None) -> Qu
             bus.peek(queue, start=1, count=most), bus.peek_dead_letters(queue, start=1, count=most)
         )
         waiting, dead = len(first), len(last)
-    else:  # only where there is something: opening a link takes half a second
+    else:  # opens a link, which takes half a second, only for a queue with messages
         waiting, dead = counts.active, counts.dead_lettered
         first = await bus.peek(queue, start=1, count=PEEKED) if waiting else []
         last = await bus.peek_dead_letters(queue, start=1, count=1) if dead else []
@@ -324,7 +329,7 @@ async def _document_counts(clients: Clients, collection: Collection, now: dateti
     )
 
 
-# The container that a stage finishes documents in.
+# The container with the documents that a stage finishes.
 _DONE: dict[str, str] = {
     PARSING.name: "archives",
     CHUNKING.name: "messages",

@@ -1,4 +1,4 @@
-"""Documents that are stuck or were given up: found, shown, reset and tried again."""
+"""Documents that are stuck or have failed: list them, explain them, reset them and try them again."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -45,7 +45,7 @@ def collection_named(name: str) -> Collection:
 async def stuck_documents(
     clients: Clients, collections: Sequence[Collection] = COLLECTIONS
 ) -> AsyncIterator[DueDocument]:
-    """Open documents without any outcome for longer than the stuck threshold; oldest first."""
+    """Yield pending documents without an outcome for longer than the stuck threshold, oldest first."""
     old = stored_time(clients.runtime.now() - Policy.from_settings(clients.settings).stuck_after)
     for collection in collections:
         async for stored in clients.store.query(queries.stuck_documents(collection), Session(), old=old):
@@ -55,14 +55,14 @@ async def stuck_documents(
 async def failed_documents(
     clients: Clients, collections: Sequence[Collection] = COLLECTIONS
 ) -> AsyncIterator[DueDocument]:
-    """Given up: no sweep looks at them again."""
+    """Yield failed documents. The sweep does not try them again."""
     for collection in collections:
         async for stored in clients.store.query(queries.failed_documents(collection), Session()):
             yield _document(collection, stored)
 
 
-async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence[str]) -> list[DueDocument]:
-    """These documents, whatever their state; PermanentError names one that is not there."""
+async def documents_by_id(clients: Clients, collection: Collection, ids: Sequence[str]) -> list[DueDocument]:
+    """Return these documents in any state. Raise PermanentError if one does not exist."""
     query = queries.documents_by_ids(collection)
     found = {
         str(row["id"]): _document(collection, row)
@@ -75,12 +75,12 @@ async def troubled_by_id(clients: Clients, collection: Collection, ids: Sequence
 
 
 async def reset_documents(clients: Clients, documents: Sequence[DueDocument]) -> BulkResult:
-    """Pending again, with no attempt counted (R-806): the next sweep requeues them."""
+    """Set the documents to pending with no attempts (R-806). The next sweep requeues them."""
     return await _change_all(documents, lambda document: _reset(clients, document))
 
 
 async def retry_documents(clients: Clients, documents: Sequence[DueDocument]) -> BulkResult:
-    """Try them again at once, as attempt 1, in their own stage alone."""
+    """Try the documents again now, as attempt 1, in their own stage only."""
     requeuer = Requeuer(clients, bypass_topic=True)
     return await _change_all(documents, lambda document: _retry(requeuer, document))
 
@@ -98,10 +98,9 @@ async def _change_all(
 
 
 async def _retry(requeuer: Requeuer, document: DueDocument) -> None:
-    """As attempt 1; the reason is still known."""
     clients, why = requeuer.clients, document.reason
     due = replace(document, attempts=0, last_attempt=None, last_error=why, requeued_at=None)
-    # Before anything is changed, so that what is not ready stays as it is.
+    # Built before any change, so that a thread that is not ready stays unchanged.
     if due.collection is not THREADS:
         policy = Policy.from_settings(clients.settings)
         requests = rebuild_events([due], policy, clients.settings, alone=True)
@@ -113,7 +112,7 @@ async def _retry(requeuer: Requeuer, document: DueDocument) -> None:
         )
     await _reset(clients, due, error=why)
     if not await requeuer.requeue([due], lambda counted: requests if counted else []):
-        raise LeftOutError("another operation or the sweep asks for it at the same time")
+        raise LeftOutError("another operation or the sweep requested it at the same time")
 
 
 async def _reset(clients: Clients, document: DueDocument, *, error: str | None = None) -> None:
@@ -129,20 +128,20 @@ async def find_anywhere(clients: Clients, id_: str) -> list[tuple[str, dict[str,
     ]
 
 
-MOST = 5000  # documents of a collection that are looked at
+MOST = 5000  # documents of a collection that are read
 GIVEN_UP = ("failed_max_retries", "failed")
 
 
 @dataclass
 class Blocker:
-    """Documents that are held up by the same thing."""
+    """Documents that wait for the same reason."""
 
     collection: str
     stage: str
     state: str
     error: str | None
     next: str
-    at: datetime | None = None  # when that happens, at the earliest
+    at: datetime | None = None  # the earliest time of the next step
     count: int = 0
     examples: list[str] = field(default_factory=list)
 
@@ -161,17 +160,19 @@ class WhyNotDone:
             "status": self.progress.status,
             "complete": self.progress.complete,
             "percent": self.progress.percent,
-            "obstacles": [obstacle.shown() for obstacle in self.obstacles],
+            "obstacles": [blocker.shown() for blocker in self.obstacles],
         }
 
 
 async def find_blockers(clients: Clients, archive_id: str) -> WhyNotDone:
     progress = await archive_progress(clients, archive_id)
-    found = await asyncio.gather(*(_obstacles(clients, collection, archive_id) for collection in COLLECTIONS))
-    return WhyNotDone(progress, [obstacle for some in found for obstacle in some])
+    found = await asyncio.gather(
+        *(_find_blockers_in(clients, collection, archive_id) for collection in COLLECTIONS)
+    )
+    return WhyNotDone(progress, [blocker for blockers in found for blocker in blockers])
 
 
-async def _obstacles(clients: Clients, collection: Collection, archive_id: str) -> list[Blocker]:
+async def _find_blockers_in(clients: Clients, collection: Collection, archive_id: str) -> list[Blocker]:
     policy = Policy.from_settings(clients.settings)
     most = policy.max_attempts[collection.name]
     grouped: dict[tuple[str, str | None, str], Blocker] = {}
@@ -190,21 +191,25 @@ async def _obstacles(clients: Clients, collection: Collection, archive_id: str) 
         seen += 1
         if seen == MOST:
             break
-    return sorted(grouped.values(), key=lambda obstacle: -obstacle.count)
+    return sorted(grouped.values(), key=lambda blocker: -blocker.count)
 
 
 def _next(row: dict[str, Any], attempts: int, policy: Policy, most: int) -> tuple[str, str, datetime | None]:
-    """Its state, what happens next, and when at the earliest: as the sweep decides."""
+    """Return the state, the next step and its earliest time, by the rules of the sweep."""
     if row["status"] in GIVEN_UP:
         return "failed", "no automatic retry: fix the cause, then `documents retry`", None
     last, requeued = row.get("lastAttemptTime"), row.get("requeued_at")
-    heard = max((str(time) for time in (last, requeued) if time), default=None)
-    if heard is None:
+    last_known = max((str(time) for time in (last, requeued) if time), default=None)
+    if last_known is None:
         since = datetime.fromisoformat(row["created_at"])
         return "not attempted yet", "the sweep sends it again", since + policy.interval
     if row.get("lastError") and requeued is None:
-        due = datetime.fromisoformat(heard) + policy.delay(attempts)
+        due = datetime.fromisoformat(last_known) + policy.delay(attempts)
         following = "the sweep marks it as failed" if attempts >= most else "the sweep tries it again"
         return f"failed, attempt {attempts} of {most}", following, due
     again = "without a result, the sweep tries it again"
-    return f"under way, attempt {attempts}", again, datetime.fromisoformat(heard) + policy.silence(attempts)
+    return (
+        f"under way, attempt {attempts}",
+        again,
+        datetime.fromisoformat(last_known) + policy.silence(attempts),
+    )

@@ -1,4 +1,4 @@
-"""The history of a document or an event: from documents, failures, dead letters, audits and spans."""
+"""The history of a document or an event, from documents, failures, dead letters, audits and spans."""
 
 import json
 from dataclasses import dataclass
@@ -12,19 +12,19 @@ from shared.models.queries.operations import FAILURES_ABOUT
 from shared.models.queries.reports import REPORTS_OF_THREAD, SUMMARIES_OF_THREAD
 from shared.models.queries.threads import THREADS_WITH_ARCHIVE
 from shared.operations.audit import last_audits
-from shared.operations.deadletters.diagnosis import diagnosed_letters
+from shared.operations.deadletters.diagnosis import diagnosed_dead_letters
 from shared.operations.oversight.stuck_documents import find_anywhere
 from shared.pipeline.topology import QUEUES
 
 AUDITS_SEARCHED = 500
-NOBODY_ASKED = "LOG_WORKSPACE_ID is not set; it names the workspace of Application Insights"
+NO_WORKSPACE = "LOG_WORKSPACE_ID is not set. It names the workspace of Application Insights"
 
 RELATED = {"archives": (THREADS_WITH_ARCHIVE,), "threads": (SUMMARIES_OF_THREAD, REPORTS_OF_THREAD)}
-# The times that a document keeps, and what happened then.
+# The times that a document stores, and their events.
 _TIMES = {
-    "ingestion_date": "came in",
+    "ingestion_date": "ingested",
     "created_at": "stored",
-    "requeued_at": "asked for again by the sweep or an operator",
+    "requeued_at": "requested again by the sweep or an operator",
     "generated_at": "generated",
     "published_at": "published",
     "started_at": "started",
@@ -48,9 +48,9 @@ class TimelineEntry:
 async def read_timeline(
     clients: Clients, id_: str, telemetry: ReceivedSpans | WorkspaceSpans | None
 ) -> tuple[list[TimelineEntry], str | None]:
-    """In chronological order, and why there are no spans."""
+    """Return the entries in chronological order, and the reason if there are no spans."""
     found, spans = list[TimelineEntry](), list[dict[str, Any]]()
-    without = None if telemetry else NOBODY_ASKED
+    without = None if telemetry else NO_WORKSPACE
     documents = await find_anywhere(clients, id_)
     for container, stored in documents:
         found += _of_document(container, stored)
@@ -59,13 +59,13 @@ async def read_timeline(
             found += [entry for row in rows for entry in _of_document(query.container, row)]
     async for row in clients.store.query(FAILURES_ABOUT, Session(), id=id_):
         how = f"{row['error_kind']}, {row['abandoned_reason']}, attempt {row.get('attempt', 1)}"
-        said = f"failed ({how}): {row['last_error']}"
-        found.append(TimelineEntry(_moment(row["timestamp"]), row["stage"], said, row.get("trace_id")))
+        what = f"failed ({how}): {row['last_error']}"
+        found.append(TimelineEntry(_moment(row["timestamp"]), row["stage"], what, row.get("trace_id")))
     found += await _dead_letters(clients, id_)
     for audit in await last_audits(clients.store, AUDITS_SEARCHED):
         if id_ == audit.id or id_ in json.dumps(audit.selection):
-            said = f"{audit.action} by {audit.actor}: {audit.status} ({audit.id})"
-            found.append(TimelineEntry(audit.started_at, "operator", said))
+            what = f"{audit.action} by {audit.actor}: {audit.status} ({audit.id})"
+            found.append(TimelineEntry(audit.started_at, "operator", what))
     if telemetry is not None:
         try:
             spans = await telemetry.about(id_, [container for container, _ in documents])
@@ -89,18 +89,22 @@ def _of_document(container: str, stored: dict[str, Any]) -> list[TimelineEntry]:
 async def _dead_letters(clients: Clients, id_: str) -> list[TimelineEntry]:
     wanted = id_.encode()
     found = []
-    for diagnosed in await diagnosed_letters(clients, QUEUES):
-        letter = diagnosed.letter
+    for diagnosed in await diagnosed_dead_letters(clients, QUEUES):
+        dead_letter = diagnosed.dead_letter
         named = (
-            letter.message_id,
-            letter.properties.get("requeued_from"),
-            letter.properties.get("idempotency_key"),
-            *str(letter.properties.get("traceparent")).split("-"),
+            dead_letter.message_id,
+            dead_letter.properties.get("requeued_from"),
+            dead_letter.properties.get("idempotency_key"),
+            *str(dead_letter.properties.get("traceparent")).split("-"),
             diagnosed.cause.trace_id,
         )
-        if id_ in named or wanted in letter.copy.data():
-            what = f"dead letter {letter.sequence_number} of {letter.queue}: {diagnosed.cause.error}"
-            found.append(TimelineEntry(diagnosed.cause.seen_at, letter.queue, what, diagnosed.cause.trace_id))
+        if id_ in named or wanted in dead_letter.copy.data():
+            what = (
+                f"dead letter {dead_letter.sequence_number} of {dead_letter.queue}: {diagnosed.cause.error}"
+            )
+            found.append(
+                TimelineEntry(diagnosed.cause.seen_at, dead_letter.queue, what, diagnosed.cause.trace_id)
+            )
     return found
 
 

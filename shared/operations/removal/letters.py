@@ -1,10 +1,8 @@
-"""The dead letters of what is deleted, and what operators' purges archived of them: both go with it.
+"""The dead letters of a deleted archive or source, and their archived copies, are deleted with it.
 
-    look, while the documents tell whose a letter is -> note the operation -> take them -> ... -> look again
-
-Which letters go is settled in the journal of an operation (`dlq.delete`) before the first document goes, so
-that a run after a crash goes on with the same. What another receiver holds locked is left, and taken in the
-end or by another run: the request for the deletion comes again.
+The journal of an operation (`dlq.delete`) fixes the dead letters before the first document is deleted, so
+that a run after a crash deletes the same ones. Dead letters that another receiver has locked are deleted
+later.
 """
 
 import asyncio
@@ -36,29 +34,29 @@ from shared.pipeline.event_types import ArchiveIngestionFailed
 from shared.pipeline.events import parse_event
 from shared.pipeline.topology import FAILURES, INGESTION, REMOVAL, STAGES
 
-LONGEST_CHAIN = 20  # of threads that were merged into one another
+LONGEST_CHAIN = 20  # merges of threads
 
 
 @dataclass(frozen=True)
 class _Subject:
-    """What a message is about."""
+    """The documents that a message refers to."""
 
-    archive: str | None = None  # as the message itself says
+    archive: str | None = None  # the archive that the message names
     container: str = Thread.container
     ids: Collection[str] = ()
     summary: data.SummaryComplete | None = None
 
 
 @dataclass
-class Belonging:
+class ArchiveJudge:
     clients: Clients
     archive: str
     session: Session
-    gone: Collection[str] = ()  # threads that only this archive had, where they are deleted already
+    gone: Collection[str] = ()  # threads that only this archive had, if they are already deleted
     _archives: dict[tuple[str, str], set[str]] = field(default_factory=dict)
 
     async def of(self, messages: Sequence[tuple[str, bytes]]) -> list[bool]:
-        """Whether each belongs to the archive, by its queue and its body."""
+        """Return for each message (queue and body) whether it belongs to the archive."""
         subjects = [_subject(queue, body, self.archive) for queue, body in messages]
         for container in (Message.container, Chunk.container, Thread.container):
             ids = {
@@ -66,10 +64,10 @@ class Belonging:
                 for id_ in subject.ids
             }  # fmt: skip
             await self._find(container, ids)
-        return [subject is not None and await self._is_only_of_it(subject) for subject in subjects]
+        return [subject is not None and await self._belongs(subject) for subject in subjects]
 
     async def _find(self, container: str, ids: Collection[str]) -> None:
-        """Which archives have these documents; a thread that was merged has those of what it is now."""
+        """Find the archives of these documents. A merged thread has the archives of its target."""
         rows = await self.clients.store.query_by_ids(archives_by_id(container), ids, self.session)
         for row in rows:
             found = self._archives.setdefault((container, row["id"]), set())
@@ -89,28 +87,28 @@ class Belonging:
                     if by_id[target].get("merged_into"):
                         merged[name] = by_id[target]["merged_into"]
 
-    async def _is_only_of_it(self, subject: _Subject) -> bool:
+    async def _belongs(self, subject: _Subject) -> bool:
         if subject.archive not in {None, self.archive}:
             return False
         if subject.container == Archive.container:
             return subject.archive == self.archive
         known = [(subject.container, id_) for id_ in subject.ids]
         found = [self._archives[key] for key in known if key in self._archives]
-        named = subject.archive == self.archive or bool(found) or self._all_gone(subject)
-        if named and all(archives <= {self.archive} for archives in found):
+        is_known = subject.archive == self.archive or bool(found) or self._all_gone(subject)
+        if is_known and all(archives <= {self.archive} for archives in found):
             return True
-        return subject.summary is not None and await self._loses(subject.summary)
+        return subject.summary is not None and await self._loses_messages(subject.summary)
 
     def _all_gone(self, subject: _Subject) -> bool:
         return subject.container == Thread.container and set(self.gone).issuperset(subject.ids)
 
-    async def _loses(self, announced: data.SummaryComplete) -> bool:
-        """Whether a thread that the summary tells of has a message that only this archive has."""
-        threads = {announced.thread_id}
-        if announced.summary_id:
-            scope = announced.thread_id
+    async def _loses_messages(self, complete: data.SummaryComplete) -> bool:
+        """Return whether a thread of the summary has a message that only this archive contains."""
+        threads = {complete.thread_id}
+        if complete.summary_id:
+            scope = complete.thread_id
             stored = await self.clients.store.find(
-                Summary, announced.summary_id, self.session, partition=scope
+                Summary, complete.summary_id, self.session, partition=scope
             )
             threads |= set(stored.thread_ids) if stored is not None else set()
         for thread_id in sorted(threads):
@@ -123,8 +121,8 @@ class Belonging:
 
 def _subject(queue: str, body: bytes, archive: str) -> _Subject | None:
     if queue == REMOVAL.name:
-        asked = named_in(body, "removal_id")
-        return _Subject(archive, Archive.container) if asked == removal_id("archive", archive) else None
+        id_ = named_in(body, "removal_id")
+        return _Subject(archive, Archive.container) if id_ == removal_id("archive", archive) else None
     try:
         return _of_event(parse_event(body).data)
     except (InvalidEventError, NewerVersionError):
@@ -132,7 +130,6 @@ def _subject(queue: str, body: bytes, archive: str) -> _Subject | None:
 
 
 def _of_event(event: data.EventData) -> _Subject | None:
-    """What the stage that takes it works on: a thread has more than the messages that an event tells of."""
     archive = getattr(event, "archive_id", None)
     ids = event.trace_ids()
     match event:
@@ -148,7 +145,6 @@ def _of_event(event: data.EventData) -> _Subject | None:
 
 
 def named_in(body: bytes, field_name: str) -> str | None:
-    """A field of a request that is no event."""
     try:
         request = json.loads(body)
     except (ValueError, RecursionError):
@@ -162,14 +158,14 @@ LETTERS = "dead letters"  # as a unit of the removal
 QUEUES_OF_ARCHIVE = (*(stage.name for stage in STAGES), FAILURES.name, REMOVAL.name)
 QUEUES_OF_SOURCE = (INGESTION.name, FAILURES.name, REMOVAL.name)
 JUDGED_AT_ONCE = 500
-MOST_LETTERS = 100_000  # of one operation, whose plan is one block of a blob
+MOST_LETTERS = 100_000  # in one operation, whose plan is one block of a blob
 MOST_OPERATIONS = 5
-SECONDS = 120.0  # of taking them at one go: shorter than what is held in passing is locked
+SECONDS = 120.0  # for one run, shorter than the lock that other receivers hold while they pass
 ARCHIVE = "archive/"
 
 
-class LettersLeftError(TransientError):
-    """Another receiver holds dead letters of it, or they are too many for one run."""
+class DeadLettersLeftError(TransientError):
+    """Another receiver holds dead letters of the target, or there are too many for one run."""
 
 
 class Judge(Protocol):
@@ -177,21 +173,21 @@ class Judge(Protocol):
 
 
 @dataclass
-class RemovalLetters:
+class DeadLetterRemoval:
     clients: Clients
     removal: Removal
     save: Callable[[], Awaitable[None]]
     progress: Callable[[str], None]
-    _asked: dict[str, Audit] = field(default_factory=dict)  # by this run: a replica may not have them yet
+    _asked: dict[str, Audit] = field(default_factory=dict)  # a replica may not have them yet
 
     async def take(self, archive_id: str, session: Session) -> None:
-        """Before the documents go. What cannot be had now is left to `finish`."""
-        removal, judge = self.removal, Belonging(self.clients, archive_id, session)
+        """Delete dead letters before the documents. Locked dead letters are left to `finish`."""
+        removal, judge = self.removal, ArchiveJudge(self.clients, archive_id, session)
         if removal.unit not in {None, LETTERS}:
             return
-        archived = ArchivedLetters(self.clients, judge)
+        archived = ArchivedDeadLetters(self.clients, judge)
         if removal.unit is None:
-            await self._settle(judge, QUEUES_OF_ARCHIVE)
+            await self._plan(judge, QUEUES_OF_ARCHIVE)
             self._count("archived_letters", await archived.count())
             removal.unit = LETTERS
             await self.save()
@@ -199,40 +195,40 @@ class RemovalLetters:
         await archived.forget()
         try:
             await self._run()
-        except LettersLeftError as error:
+        except DeadLettersLeftError as error:
             log.info("dead letters of archive %s are left for later: %s", archive_id, error)
         self.progress("letters")
 
     async def finish(self, archive_id: str, session: Session, gone: set[str]) -> None:
-        """Those that were left, and those that came meanwhile; `gone` are threads that are deleted by now."""
-        await self._take_all(Belonging(self.clients, archive_id, session, gone), QUEUES_OF_ARCHIVE)
+        """Delete the remaining and new dead letters. `gone` has the threads that are already deleted."""
+        await self._take_all(ArchiveJudge(self.clients, archive_id, session, gone), QUEUES_OF_ARCHIVE)
 
     async def finish_source(self) -> None:
-        await self._take_all(_OfSource(self.clients, self.removal.target), QUEUES_OF_SOURCE)
+        await self._take_all(_SourceJudge(self.clients, self.removal.target), QUEUES_OF_SOURCE)
 
     async def _take_all(self, judge: Judge, queues: Sequence[str]) -> None:
-        """The caller saves what was counted, and forgets the operations with the same write."""
-        taken = await self._run()
-        while await self._settle(judge, queues):
+        """Delete all dead letters. The caller saves the counts and the cleared operations in one write."""
+        deleted = await self._run()
+        while await self._plan(judge, queues):
             await self.save()
             if len(self.removal.letters) > MOST_OPERATIONS:
-                raise LettersLeftError("there are always more dead letters of it")
-            taken = await self._run()
+                raise DeadLettersLeftError("more dead letters keep arriving")
+            deleted = await self._run()
         for operation in self.removal.letters:
             await self.clients.blobs.delete(
                 DEAD_LETTERS_CONTAINER, Journal(self.clients.blobs, operation).path
             )
-        self._count("dead_letters", taken)
+        self._count("dead_letters", deleted)
         self.removal.letters = []
 
-    async def _settle(self, judge: Judge, queues: Sequence[str]) -> bool:
-        """Note which dead letters go; False where there are none."""
-        plan = await self._look(judge, queues)
+    async def _plan(self, judge: Judge, queues: Sequence[str]) -> bool:
+        """Store the plan of an operation. Return False if there are no dead letters to delete."""
+        plan = await self._find(judge, queues)
         if not plan:
             return False
         removal, runtime = self.removal, self.clients.runtime
-        asked = {"queues": sorted(plan), removal.target_kind: removal.target}
-        audit = new_audit(DELETE, Operator(removal.requested_by, "deletion"), asked, runtime)
+        selection = {"queues": sorted(plan), removal.target_kind: removal.target}
+        audit = new_audit(DELETE, Operator(removal.requested_by, "deletion"), selection, runtime)
         header = {"operation": audit.id, "action": DELETE, "plan": plan}
         await Journal(self.clients.blobs, audit.id).begin(header)
         self._asked[audit.id] = await save_audit(
@@ -241,23 +237,25 @@ class RemovalLetters:
         removal.letters = [*removal.letters, audit.id]
         return True
 
-    async def _look(self, judge: Judge, queues: Sequence[str]) -> dict[str, list[int]]:
-        # All at once: most of the time goes into opening links.
-        found = await asyncio.gather(*(self._found(judge, queue) for queue in queues))
+    async def _find(self, judge: Judge, queues: Sequence[str]) -> dict[str, list[int]]:
+        # Concurrently: opening the links takes most of the time.
+        found = await asyncio.gather(*(self._find_in(judge, queue) for queue in queues))
         return {queue: numbers for queue, numbers in zip(queues, found, strict=True) if numbers}
 
-    async def _found(self, judge: Judge, queue: str) -> list[int]:
+    async def _find_in(self, judge: Judge, queue: str) -> list[int]:
         numbers: list[int] = []
         async for batch in in_pages(peek_all(self.clients.bus, queue, most=MOST_LETTERS), JUDGED_AT_ONCE):
-            mine = await judge.of([(queue, letter.copy.data()) for letter in batch])
+            mine = await judge.of([(queue, dead_letter.copy.data()) for dead_letter in batch])
             numbers += [
-                letter.sequence_number for letter, is_mine in zip(batch, mine, strict=True) if is_mine
+                dead_letter.sequence_number
+                for dead_letter, is_mine in zip(batch, mine, strict=True)
+                if is_mine
             ]
         return numbers
 
     async def _run(self) -> int:
-        """Take those that are settled on; how many that were."""
-        clock, taken = self.clients.runtime.monotonic, 0
+        """Run the planned operations, and return how many dead letters were deleted."""
+        clock, deleted = self.clients.runtime.monotonic, 0
         until = clock() + SECONDS
         watch = OperationObserver(
             step=lambda name: self.progress(f"letters_{name}"), stopped=lambda: clock() > until
@@ -267,29 +265,29 @@ class RemovalLetters:
                 audit = await run_operation(
                     self.clients, operation, watch=watch, patience=0, known=self._asked.get(operation)
                 )
-            except UnknownOperationError as error:  # a replica does not show it yet
-                raise LettersLeftError(str(error)) from error
+            except UnknownOperationError as error:  # a replica does not have it yet
+                raise DeadLettersLeftError(str(error)) from error
             self._asked[operation] = audit
             if audit.status is not AuditStatus.SUCCEEDED:
-                raise LettersLeftError(f"{operation}: {audit.outcome}")
-            taken += audit.counts["deleted"]
-        return taken
+                raise DeadLettersLeftError(f"{operation}: {audit.outcome}")
+            deleted += audit.counts["deleted"]
+        return deleted
 
     def _count(self, name: str, number: int) -> None:
         self.removal.counts[name] = self.removal.counts.get(name, 0) + number
 
 
 @dataclass
-class _OfSource:
-    """What asks for a source's archives, or tells that they could not be fetched."""
+class _SourceJudge:
+    """Judges requests for archives of a source, and events about failed fetches."""
 
     clients: Clients
     source: str
 
     async def of(self, messages: Sequence[tuple[str, bytes]]) -> list[bool]:
-        return [await self._is_of_it(queue, body) for queue, body in messages]
+        return [await self._belongs(queue, body) for queue, body in messages]
 
-    async def _is_of_it(self, queue: str, body: bytes) -> bool:
+    async def _belongs(self, queue: str, body: bytes) -> bool:
         if queue == REMOVAL.name:
             return named_in(body, "removal_id") == removal_id("source", self.source)
         if queue == INGESTION.name:
@@ -305,7 +303,7 @@ class _OfSource:
 
 @dataclass
 class _SortedArchive:
-    """What an operation archived: the records that go, and those that stay."""
+    """The archive of an operation: the records to delete and the records to keep."""
 
     journal: Journal
     tags: ArchiveTags
@@ -314,8 +312,8 @@ class _SortedArchive:
 
 
 @dataclass
-class ArchivedLetters:
-    """What purges, resolves and edits keep of the letters that a judge tells."""
+class ArchivedDeadLetters:
+    """Copies of dead letters that purges, resolves and edits archived, if the judge selects them."""
 
     clients: Clients
     judge: Judge
@@ -324,7 +322,7 @@ class ArchivedLetters:
         return sum([len(found.going) async for found in self._archives()])
 
     async def forget(self) -> None:
-        """Again where an archive was written to meanwhile. The caller holds the threading lease."""
+        """Delete the records, and repeat for changed archives. The caller holds the threading lease."""
         for _ in range(MOST_OPERATIONS):
             changed = False
             async for found in self._archives():
@@ -332,19 +330,19 @@ class ArchivedLetters:
                     changed |= not await found.journal.keep_only(found.staying, found.tags)
             if not changed:
                 return
-        raise LettersLeftError("what was archived of its dead letters changes all the time")
+        raise DeadLettersLeftError("the archived dead letters keep changing")
 
     async def _archives(self) -> AsyncIterator[_SortedArchive]:
         names = await self.clients.blobs.names(DEAD_LETTERS_CONTAINER, ARCHIVE)
         for operation in sorted({_operation(name) for name in names}):
             journal = Journal(self.clients.blobs, operation)
-            tags = await journal.tags()  # before it is read: what is written since is noticed
+            tags = await journal.tags()  # read first, so that later writes are noticed
             try:
                 records = [record async for record in journal.archived()]
-            except DocumentNotFoundError:  # another deletion has taken all of it
+            except DocumentNotFoundError:  # another deletion has removed the whole archive
                 continue
             except JournalError:
-                log.exception("what is archived of %s cannot be read: it is left as it is", operation)
+                log.exception("the archive of operation %s cannot be read and is left unchanged", operation)
                 continue
             found = _SortedArchive(journal, tags)
             for record, is_mine in zip(records, await self._judged(records), strict=True):
@@ -364,7 +362,7 @@ def _operation(path: str) -> str:
 
 
 def _queue_and_body(record: dict[str, Any]) -> tuple[str, bytes]:
-    """A damaged record is about nothing that can be told."""
+    """Return the queue and the body of a record. The body of a damaged record is empty."""
     try:
         return str(record.get("queue")), MessageCopy.from_record(record.get("message")).data()
     except ValueError:

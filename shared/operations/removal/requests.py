@@ -1,7 +1,6 @@
-"""Requests a deletion: stores its document, marks the archive, then sends the message that starts the work.
+"""Requests for deletions: store the document, mark the archive, then send the message to the worker.
 
-A deletion whose message was lost, or whose run broke off, is found by its document and requested again. So is
-one that is done, once: what was on its way when it looked has arrived by then (`late.py`).
+A deletion without progress is requested again. A completed one is requested once more to remove late writes.
 """
 
 from contextlib import nullcontext
@@ -23,7 +22,7 @@ from shared.operations.removal.thread_part import LATE_AFTER, LATE_UNTIL
 from shared.pipeline.state.archives import DONE, mark_deleting
 from shared.pipeline.topology import REMOVAL
 
-SILENT_FOR = timedelta(minutes=45)  # longer than a run may take
+SILENT_FOR = timedelta(minutes=45)  # longer than a run
 
 
 async def request_removal(
@@ -36,10 +35,7 @@ async def request_removal(
     via: str = "command line",
     replaced: bool = False,
 ) -> Removal | None:
-    """The deletion of the archive or source, a new one or the one under way; None where there is neither.
-
-    A request leaves an audit record; what replaces an archive is part of an operation that has one.
-    """
+    """Return the new or running deletion, or None without a target. It is audited unless `replaced`."""
     store, session, id_ = clients.store, Session(), removal_id(kind, target)
     known = await store.find(Removal, id_, session)
     if known is not None and known.status not in DONE:
@@ -55,9 +51,9 @@ async def request_removal(
         created_at=now,
         updated_at=now,
     )
-    if not await _stored(store, removal, known, session):
+    if not await _store(store, removal, known, session):
         current = await store.read(Removal, id_, session)
-        if stored_time(current.created_at) != stored_time(now):  # not our own write, whose answer was lost
+        if stored_time(current.created_at) != stored_time(now):  # not this call's write
             return current
     if kind == "archive" and not await mark_deleting(store, target, session):
         return None
@@ -67,8 +63,8 @@ async def request_removal(
     return removal
 
 
-async def _stored(store: Store, removal: Removal, known: Removal | None, session: Session) -> bool:
-    """In the place of the one that was known, and of no other: one may be under way when this arrives."""
+async def _store(store: Store, removal: Removal, known: Removal | None, session: Session) -> bool:
+    """Create the document or replace the known one. Another deletion may have been requested since."""
     if known is None:
         return await store.create(removal, session)
     removal.etag = known.etag
@@ -81,7 +77,7 @@ async def ask_again(clients: Clients, removal: Removal, now: datetime) -> None:
 
 
 async def resume_removals(clients: Clients, now: datetime) -> list[str]:
-    """Request those again that have not been updated for long, and those to look at again; their ids."""
+    """Request stalled deletions again, and completed ones that need a second check. Return their ids."""
     before = stored_time(now - SILENT_FOR)
     silent = await clients.store.query_documents(Removal, UNFINISHED_REMOVALS, Session(), before=before)
     done = await clients.store.query_documents(
@@ -101,7 +97,7 @@ async def _exists(clients: Clients, kind: str, target: str, session: Session) ->
         return await clients.store.find(Archive, target, session) is not None
     if await clients.store.find(Source, target, session) is not None:
         return True
-    # An upload may name a source that has no definition.
+    # An upload may name a source that is not defined.
     async for _ in clients.store.query(ARCHIVE_IDS_OF_SOURCE, session, source=target):
         return True
     return False

@@ -1,14 +1,12 @@
-"""The deletion of an archive or a source with everything derived, thread by thread, resumable at any point.
+"""The resumable deletion of an archive or a source with everything derived, one thread at a time.
 
     mark the archive -> tombstone -> dead letters -> each thread that has something of it -> failures -> check
-    -> blob -> dead letters that came meanwhile -> the archive
+    -> blob -> dead letters that arrived since -> the archive
 
-The tombstone is a commit: after it no worker commits anything of the archive. The entries of message ids
-that name the archive say what it has, and go last. Each thread is counted and noted on the removal's
-document before it is touched: after a crash it is not counted again. The check asks for entries, messages,
-chunks, threads, failures, vectors, and for the summaries and reports of the threads that went; what it
-finds, from a stage that was still at work, is removed in another round. Twenty minutes after its end it
-looks once more, for what was still on its way.
+The tombstone is a commit, so that no worker commits anything of the archive after it. The entries of the
+archive's Message-IDs are deleted last. Each thread is counted and recorded before it is changed, so that a
+crash does not count it twice. Documents that the check finds afterwards are deleted in another round. A
+second check, twenty minutes after the end, finds late writes.
 """
 
 import logging
@@ -43,7 +41,7 @@ from shared.models.records import FailureRecord
 from shared.models.reports import Report, Summary
 from shared.models.sources import Archive, OperationStatus, Removal, Source
 from shared.models.threads import Chunk, Message, Thread
-from shared.operations.removal.letters import RemovalLetters
+from shared.operations.removal.letters import DeadLetterRemoval
 from shared.operations.removal.thread_part import (
     LATE_AFTER,
     delete_late_reports,
@@ -60,49 +58,49 @@ from shared.thread_store.message_writer import MessageWriter
 log = logging.getLogger(__name__)
 MAX_ROUNDS = 5
 DERIVED = ((Summary, SUMMARY_IDS_OF_SCOPE), (Report, REPORT_IDS_OF_SCOPE))
-FAILURES = "failures, round "  # as a unit of the removal, with the number
-SETTLING_SECONDS = 1.0  # for the search index to catch up: doubled with each round
+FAILURES = "failures, round "  # a unit of the removal, with the number of the round
+SETTLING_SECONDS = 1.0  # for the search index to update: doubled in each round
 
 
 class StillThereError(PipelineError):
-    """After several rounds the check still finds documents of it."""
+    """The check still finds documents after the last round."""
 
 
 class AnotherRunError(PipelineError):
-    """Another run has changed the deletion's document: it goes on, and this one ends.
+    """Another run has changed the document of the deletion, so this run ends.
 
-    Where that other one was only a late write, nobody goes on until the deletion is requested again.
+    If the other write was only a late one, the deletion continues when it is requested again.
     """
 
 
-class _BackError(Exception):
-    """The archive has come in again since it was deleted."""
+class _StoredAgainError(Exception):
+    """The archive was stored again after its deletion."""
 
 
 class _OutOfTimeError(Exception):
-    """The time of this run is over; another one goes on."""
+    """The time of this run is over. Another run continues."""
 
 
 @dataclass(frozen=True)
 class RemovalRun:
-    """How long a run may take, and who follows its steps."""
+    """The time limit of a run, and the callback for its steps."""
 
-    seconds: float = 1200.0  # then the rest is left to another run
+    seconds: float = 1200.0  # then another run continues
     progress: Callable[[str], None] = field(default=lambda _step: None)
 
 
 async def run_removal(removal_id: str, clients: Clients, run: RemovalRun | None = None) -> Removal:
-    """Do what is left of it. If its status is still running when this returns, it needs another run."""
+    """Do the remaining work of the deletion. It needs another run if its status is still running."""
     removal = await clients.store.read(Removal, removal_id, Session())
     remover = _Remover(clients, removal, run or RemovalRun())
     if removal.status not in DONE:
         return await remover.run()
-    if _is_to_look_at_again(removal, clients.runtime.now()):
-        return await remover.look_again()
+    if _needs_second_check(removal, clients.runtime.now()):
+        return await remover.check_again()
     return removal
 
 
-def _is_to_look_at_again(removal: Removal, now: datetime) -> bool:
+def _needs_second_check(removal: Removal, now: datetime) -> bool:
     if removal.status is not OperationStatus.SUCCEEDED or removal.looked_again_at is not None:
         return False
     return removal.finished_at is not None and removal.finished_at <= now - LATE_AFTER
@@ -117,13 +115,13 @@ class _Remover:
         self._runtime = clients.runtime
         self._until = self._runtime.monotonic() + run.seconds
         self._session = Session()
-        self._letters = RemovalLetters(clients, removal, self._save, run.progress)
-        self._emptied: set[str] = set()  # those that lost all their messages
-        self._looks_again = False
+        self._dead_letters = DeadLetterRemoval(clients, removal, self._save, run.progress)
+        self._emptied: set[str] = set()  # threads that lost all their messages
+        self._is_second_check = False
 
-    async def look_again(self) -> Removal:
-        """Remove what arrived after its end, unless the archive has come in again."""
-        self._looks_again = True
+    async def check_again(self) -> Removal:
+        """Remove documents that arrived after the end, unless the archive was stored again."""
+        self._is_second_check = True
         self._removal.rounds, self._removal.unit = 0, None
         await self._save()
         for archive_id in self._removal.archives:
@@ -131,9 +129,9 @@ class _Remover:
                 await self._ensure_gone(archive_id)
                 await self._remove_all(archive_id)
                 await self._delete_late_blobs(archive_id)
-                await self._letters.finish(archive_id, self._session, self._emptied)
-            except _BackError:
-                log.info("archive %s has come in again: nothing late of it is looked for", archive_id)
+                await self._dead_letters.finish(archive_id, self._session, self._emptied)
+            except _StoredAgainError:
+                log.info("archive %s was stored again: late documents are not removed", archive_id)
         await delete_late_summaries(self._clients, self._removal.created_at, self._session)
         await delete_late_reports(self._clients, self._removal.created_at, self._session)
         self._removal.looked_again_at = self._runtime.now()
@@ -143,7 +141,7 @@ class _Remover:
     async def _ensure_gone(self, archive_id: str) -> None:
         await self._store.refresh(Archive, self._session)
         if await self._store.find(Archive, archive_id, self._session) is not None:
-            raise _BackError
+            raise _StoredAgainError
 
     async def run(self) -> Removal:
         removal = self._removal
@@ -151,7 +149,11 @@ class _Remover:
         removal.status, removal.error = OperationStatus.RUNNING, None
         await self._save()
         try:
-            await (self._archive(removal.target) if removal.target_kind == "archive" else self._source())
+            await (
+                self._delete_all_of_archive(removal.target)
+                if removal.target_kind == "archive"
+                else self._delete_source()
+            )
         except _OutOfTimeError:
             return removal
         except StillThereError as error:
@@ -161,7 +163,7 @@ class _Remover:
         except Exception as error:
             failure = classify(error)
             self._removal.error = f"{failure.error_type}: {failure.message}"[:500]
-            with suppress(AnotherRunError):  # which says by itself how it goes
+            with suppress(AnotherRunError):  # the other run reports its own progress
                 await self._save()
             raise
         else:
@@ -172,21 +174,21 @@ class _Remover:
                  removal.counts)  # fmt: skip
         return removal
 
-    async def _source(self) -> None:
+    async def _delete_source(self) -> None:
         name = self._removal.target
         await self._store.delete(Source, name, Session())
         while archives := await self._ids(ARCHIVE_IDS_OF_SOURCE, source=name):
             for archive in sorted(archives):
-                await self._archive(archive)
-        await self._letters.finish_source()
+                await self._delete_all_of_archive(archive)
+        await self._dead_letters.finish_source()
         self._removal.counts["sources"] = 1
 
-    async def _archive(self, archive_id: str) -> None:
+    async def _delete_all_of_archive(self, archive_id: str) -> None:
         if archive_id not in self._removal.archives:
             await self._mark(archive_id)
             await self._remove_all(archive_id)
             await self._delete_blob(archive_id)
-            await self._letters.finish(archive_id, self._session, self._emptied)
+            await self._dead_letters.finish(archive_id, self._session, self._emptied)
             done = self._removal.archives = [*self._removal.archives, archive_id]
             self._removal.counts |= {"archives": len(done), "blobs": len(done)}
             self._removal.rounds, self._removal.unit = 0, None
@@ -196,13 +198,13 @@ class _Remover:
         self._run.progress("archive")
 
     async def _delete_archive(self, archive_id: str) -> None:
-        """Not one that came in again since: it is not marked."""
+        """Delete the document, unless the archive was stored again and is no longer marked."""
         archive = await self._store.find(Archive, archive_id, Session())
         if archive is not None and archive.removing:
             await self._store.delete(Archive, archive_id, Session(), etag=archive.etag)
 
     async def _source_of(self, archive_id: str) -> str | None:
-        """Its source; of an archive whose document was gone already, by the messages that are there."""
+        """Return the source of the archive. If its document is missing, the messages name the source."""
         source = self._removal.source_of.get(archive_id)
         if source is not None:
             return source
@@ -220,13 +222,13 @@ class _Remover:
             if self._removal.target_kind == "archive" and not self._removal.replaced:
                 await suppress_deleted(self._clients, archive)
         if not await mark_deleting(self._store, archive_id, self._session):
-            log.info("archive %s is gone already: what is left of it goes now", archive_id)
+            log.info("archive %s does not exist: the rest of its documents is deleted", archive_id)
         if self._removal.target_kind != "archive":
             await self._store.create(self._tombstone(archive_id), Session())
         self._run.progress("marked")
 
     def _tombstone(self, archive_id: str) -> Removal:
-        """A tombstone, for events of the archive that are still in flight; this removal does the work."""
+        """Return a tombstone for events of the archive that are in flight. This run deletes the archive."""
         now = self._runtime.now()
         return Removal(
             id=removal_id("archive", archive_id),
@@ -239,15 +241,15 @@ class _Remover:
         )
 
     async def _remove_all(self, archive_id: str) -> None:
-        """In rounds, until the check finds nothing: a stage may write while we delete."""
+        """Delete in rounds until the check finds nothing, because a stage may write at the same time."""
         while True:
-            await self._letters.take(archive_id, self._session)
+            await self._dead_letters.take(archive_id, self._session)
             source = await self._source_of(archive_id)
             if source is not None:
-                await self._threads(archive_id, source)
+                await self._delete_threads(archive_id, source)
             await self._delete_failures(archive_id)
             await self._delete_strays(archive_id, source)
-            await self._catch_up()
+            await self._refresh()
             self._removal.left = await self._left(archive_id, source)
             if not any(self._removal.left.values()):
                 return
@@ -257,31 +259,30 @@ class _Remover:
             await self._save()
             await self._runtime.sleep(SETTLING_SECONDS * 2**self._removal.rounds)
 
-    async def _catch_up(self) -> None:
-        """See what the stages wrote: what a replica does not show yet would stay for ever."""
+    async def _refresh(self) -> None:
+        """Read the latest writes of the stages. Documents that a replica does not show yet would stay."""
         for model in (Thread, Message, Chunk, Summary, Report):
             await self._store.refresh(model, self._session)
 
-    async def _threads(self, archive_id: str, source: str) -> None:
-        """Each thread that has messages of the archive, then threads and redirects that only name it."""
-        await self._catch_up()
+    async def _delete_threads(self, archive_id: str, source: str) -> None:
+        """Delete the archive's part of each thread, then threads and redirects that only name the archive."""
+        await self._refresh()
         entries = await self._entries(archive_id, source)
         commit = ThreadCommit(self._clients, source, self._session)
         await commit.state.read()
-        homes = await commit.state.homes({entry["message_id"] for entry in entries})
+        threads = await commit.state.homes({entry["message_id"] for entry in entries})
         units: dict[str, list[dict[str, Any]]] = {}
         for entry in entries:
-            # A run that broke off may have taken it out of its thread already.
-            home = homes.get(entry["message_id"]) or commit.state.resolved(entry["home"] or "-")
-            units.setdefault(home, []).append(entry)
-        # The one that a crash interrupted comes first.
+            # An interrupted run may have taken the message out of its thread already.
+            thread_id = threads.get(entry["message_id"]) or commit.state.resolved(entry["home"] or "-")
+            units.setdefault(thread_id, []).append(entry)
+        # The thread at which an earlier run was interrupted comes first.
         for thread_id in sorted(units, key=lambda name: (name != self._removal.unit, name)):
-            await self._thread(archive_id, source, thread_id, units[thread_id])
+            await self._delete_thread_part(archive_id, source, thread_id, units[thread_id])
         for thread_id in sorted(await self._ids(THREAD_IDS_OF_ARCHIVE, archive=archive_id)):
-            await self._thread(archive_id, source, thread_id, [])
+            await self._delete_thread_part(archive_id, source, thread_id, [])
 
     async def _entries(self, archive_id: str, source: str | None) -> list[dict[str, Any]]:
-        """The entries of the messages that the archive has."""
         if source is None:
             return []
         rows = self._store.query(
@@ -289,7 +290,7 @@ class _Remover:
         )
         return [row async for row in rows]
 
-    async def _thread(
+    async def _delete_thread_part(
         self, archive_id: str, source: str, thread_id: str, entries: list[dict[str, Any]]
     ) -> None:
         if self._runtime.monotonic() > self._until:
@@ -302,15 +303,15 @@ class _Remover:
             self._removal.unit = thread_id
             await self._save()
             self._run.progress("counted")
-        # Nothing of an archive that comes in now is taken out: its commits raise the version.
-        check = partial(self._ensure_gone, archive_id) if self._looks_again else None
+        # The commits of an archive that is stored now raise the version, so that nothing of it is removed.
+        check = partial(self._ensure_gone, archive_id) if self._is_second_check else None
         await remove_part(self._clients, part, self._run.progress, self._session, check)
         if not part.staying:
             self._emptied |= {thread_id, *part.redirects}
         self._run.progress("thread")
 
     async def _delete_failures(self, archive_id: str) -> None:
-        """Counted on the removal before they are deleted, as a thread is."""
+        """Count the failures on the removal before they are deleted, as with threads."""
         removal, found = self._removal, await self._rows(FAILURES_OF_ARCHIVE, archive=archive_id)
         unit = f"{FAILURES}{removal.rounds}"
         if removal.unit != unit:
@@ -323,8 +324,8 @@ class _Remover:
         self._run.progress("failures")
 
     async def _delete_strays(self, archive_id: str, source: str | None) -> None:
-        """What a stage wrote after its thread was removed: messages, chunks, vectors, summaries, reports."""
-        await self._catch_up()
+        """Delete documents that a stage wrote after their thread was removed."""
+        await self._refresh()
         rows = await self._rows(MESSAGE_SOURCES_OF_ARCHIVE, archive=archive_id)
         keys = sorted(row["id"] for row in rows if row["source"] == source)
         if source is not None and keys:
@@ -341,7 +342,7 @@ class _Remover:
                 await self._store.delete_all(model, left, Session(), partition=thread_id)
 
     async def _delete_vectors(self, archive_id: str) -> None:
-        """Those without a chunk. A chunk that stays has other archives, which its vector may not know yet."""
+        """Delete vectors without a chunk. Update the labels of vectors whose chunks are in other archives."""
         hits = await self._clients.index.search("*", filters=Filters(archive_id=archive_id), top=1000)
         ids = [hit.chunk_id for hit in hits]
         await delete_lost_vectors(self._clients, ids, self._session)
@@ -362,7 +363,7 @@ class _Remover:
                 await self._clients.blobs.delete(ARCHIVES_CONTAINER, path)
 
     async def _left(self, archive_id: str, source: str | None) -> dict[str, int]:
-        """How much is left, by container and in the search index."""
+        """Return the number of remaining documents by container and in the search index."""
         queries = {
             "messages": MESSAGE_SOURCES_OF_ARCHIVE,
             "chunks": CHUNK_KEYS_OF_ARCHIVE,
@@ -386,7 +387,7 @@ class _Remover:
         return [row async for row in self._store.query(query, self._session, **parameters)]
 
     async def _save(self) -> None:
-        """As it was read, so that a write which arrives late cannot take back what was noted since."""
+        """Replace the document as it was read, so that a late write cannot undo later changes."""
         self._removal.updated_at = self._runtime.now()
         stored = await self._store.replace(self._removal, Session())
         if isinstance(stored, Conflict):
@@ -394,7 +395,7 @@ class _Remover:
         self._removal.etag = stored.etag
 
     async def _own_write(self) -> Removal:
-        """What is stored, where it is this run's own write, which the SDK has sent twice."""
+        """Return the stored document if it equals this run's write, which the SDK may have sent twice."""
         session, removal = Session(), self._removal
         await self._store.refresh(Removal, session)
         stored = await self._store.read(Removal, removal.id, session)

@@ -1,9 +1,7 @@
-"""One thread's part in the deletion of an archive: found, counted, removed; the rest of it linked again.
+"""The part of one thread in the deletion of an archive: found, counted and removed.
 
-What an archive has is known by the entries of the message ids that name it. A commit takes these messages
-out of their thread. Then everything derived goes, then the messages, each on the condition that no other
-archive has brought it since, and last the entries: so a deletion that broke off finds all that it has to go
-on with.
+A commit takes the archive's messages out of the thread. Everything derived is deleted next, then messages
+that no other archive contains, and last the entries, by which an interrupted deletion is resumed.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -53,12 +51,12 @@ from shared.thread_store.finishing import announce_moves
 from shared.thread_store.message_writer import MessagesChangedError, MessageWriter, cross_post_changes
 
 Rows = list[dict[str, Any]]
-MAX_DELETE_ATTEMPTS = 5  # others set a summary's flag at the same time
+MAX_DELETE_ATTEMPTS = 5  # other workers set a flag of a summary at the same time
 
 
 @dataclass
 class ThreadPart:
-    """What an archive has in one thread. Messages are named by their keys."""
+    """The documents of an archive in one thread. Messages are named by their keys."""
 
     archive: str
     source: str
@@ -66,28 +64,29 @@ class ThreadPart:
     thread: Thread | None
     entries: dict[str, dict[str, Any]] = field(
         default_factory=dict
-    )  # of all messages that the archive has here
-    gone: dict[str, str] = field(default_factory=dict)  # those that no other archive has so, and their nodes
-    posts_gone: list[str] = field(default_factory=list)  # what other sources know them by
-    read_again: set[str] = field(default_factory=set)  # archives with another copy of a message that goes
-    staying: set[str] = field(default_factory=set)  # all messages of the thread that stay
+    )  # all messages of the archive in this thread
+    gone: dict[str, str] = field(
+        default_factory=dict
+    )  # messages that no other archive contains in the same form, with their Message-IDs
+    posts_gone: list[str] = field(default_factory=list)  # the keys of these messages in other sources
+    read_again: set[str] = field(default_factory=set)  # archives with another copy of a deleted message
+    staying: set[str] = field(default_factory=set)  # all remaining messages of the thread
     chunks_gone: Rows = field(default_factory=list)
     summaries: Rows = field(default_factory=list)
     reports: Rows = field(default_factory=list)
     failures: Rows = field(default_factory=list)
-    redirects: list[str] = field(default_factory=list)  # ids of threads that were merged into this one
+    redirects: list[str] = field(default_factory=list)  # ids of threads that were merged into this thread
 
     @property
     def shared(self) -> list[str]:
         return sorted(self.entries.keys() - self.gone.keys())
 
     @property
-    def loses(self) -> bool:
-        """Whether the thread loses messages, now or before a crash: then a summary may quote them."""
+    def loses_messages(self) -> bool:
+        """Return whether the thread loses messages, now or before a crash. A summary may quote them."""
         return bool(self.gone or self.chunks_gone)
 
     def digests(self) -> list[DigestScope]:
-        """The digests that cover the thread: they are made again without it."""
         scopes = {summary["scope"] for summary in self.summaries} - {self.thread_id, *self.redirects}
         return [parse_scope(scope) for scope in sorted(scopes)]
 
@@ -101,14 +100,14 @@ class ThreadPart:
             "reports": len(self.reports),
             "failures": len(self.failures),
             "threads": int(not self.staying and self.thread is not None),
-            "threads_rebuilt": int(self.loses and bool(self.staying)),
+            "threads_rebuilt": int(self.loses_messages and bool(self.staying)),
         }
 
 
 async def find_part(
     clients: Clients, archive: str, source: str, thread_id: str, entries: Rows, session: Session
 ) -> ThreadPart:
-    """`entries` are those of the archive's messages in this thread."""
+    """Return the part. `entries` are the entries of the archive's messages in this thread."""
     store = clients.store
     for model in (Thread, Message, Chunk, Summary, Report):
         await store.refresh(model, session)
@@ -120,7 +119,7 @@ async def find_part(
     for key, entry in part.entries.items():
         others = set(entry["archives"]) - {archive}
         copies = other_copies(entry, archive)
-        # What another archive has is not the same: it is read from there.
+        # The copy of another archive is different, so it is parsed from there.
         if not others or not copies or copies[0]["variant"] != variants.get(key, copies[0]["variant"]):
             part.gone[key] = entry["message_id"]
             part.posts_gone.append(message_key(entry["message_id"]))
@@ -128,7 +127,7 @@ async def find_part(
     members = set(member_keys(thread)) if thread is not None else set[str]()
     part.staying = members - part.gone.keys()
     part.chunks_gone = await store.query_by_ids(CHUNKS_OF_KEYS, sorted(part.gone), session)
-    if part.loses:
+    if part.loses_messages:
         await _find_derived(clients, part, session)
     return part
 
@@ -138,14 +137,14 @@ def other_copies(entry: dict[str, Any], archive: str) -> Rows:
 
 
 async def _find_derived(clients: Clients, part: ThreadPart, session: Session) -> None:
-    """Summaries, reports and failures of the thread, and of those merged into it: they quote what goes."""
+    """Find summaries, reports and failures of the thread and of merged threads, which quote the messages."""
 
     async def rows(query: NamedQuery, thread: str) -> list[Any]:
         return [row async for row in clients.store.query(query, session, thread=thread)]
 
     names = [part.thread_id]
     found: tuple[dict[str, dict[str, Any]], ...] = ({}, {}, {})
-    for name in names:  # the list grows: redirects can form a chain
+    for name in names:  # the list grows because redirects can form a chain
         names += await rows(REDIRECTS_TO, name)
         for query, rows_by_id in zip(
             (SUMMARIES_ABOUT, REPORTS_ABOUT, FAILURES_OF_THREAD), found, strict=True
@@ -156,7 +155,7 @@ async def _find_derived(clients: Clients, part: ThreadPart, session: Session) ->
 
 
 async def delete_summary(store: Store, row: dict[str, Any], session: Session) -> None:
-    """Unless it was made anew since: who stood still may find what others wrote after the deletion."""
+    """Delete the summary unless it was created again. A paused worker may find newer summaries."""
     for _ in range(MAX_DELETE_ATTEMPTS):
         await store.refresh(Summary, session)
         found = await store.find(Summary, row["id"], session, partition=row["scope"])
@@ -173,16 +172,16 @@ async def remove_part(
     session: Session,
     check: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
-    """Remove it, and what others are found by last. `check` is asked before each commit."""
+    """Remove the part, with the entries last. `check` is called before each commit."""
     commit = ThreadCommit(clients, part.source, session)
     await touch(clients, part.digests())
     if not await _take_out_of_thread(clients, commit, part, session, check):
-        await _leave_what_is_new(clients, part, session)
+        await _keep_new_summaries(clients, part, session)
     progress("committed")
     await _delete_derived(clients, part, progress, session)
     await _reopen_archives(clients, part, session)
     await _delete_messages(clients, part, session)
-    conflicts = await _forget_elsewhere(clients, part, session)
+    conflicts = await _update_other_sources(clients, part, session)
     progress("messages")
     writer = MessageWriter(clients, commit.state, session, labels_chunks=True)
     await commit.take_out([f"id-{key}" for key in part.shared], part.archive)
@@ -195,8 +194,8 @@ async def remove_part(
         await request_summary(clients, thread_id, session)
     await commit.take_out([f"id-{key}" for key in sorted(part.gone)], part.archive)
     await writer.write(part.gone.keys(), {})
-    await _read_again(clients, part, session)
-    await touch(clients, part.digests())  # again: a refresh may have started since the first touch
+    await _request_parsing(clients, part, session)
+    await touch(clients, part.digests())  # again, because a refresh may have started since the first call
     progress("entries")
 
 
@@ -207,7 +206,7 @@ async def _take_out_of_thread(
     session: Session,
     check: Callable[[], Awaitable[None]] | None,
 ) -> bool:
-    """False where another run has done it before."""
+    """Return False if another run has already taken the messages out of the thread."""
 
     async def load(keys: Sequence[str]) -> list[Message]:
         rows = await clients.store.query_by_ids(MESSAGES_BY_KEY, keys, session)
@@ -224,15 +223,15 @@ async def _take_out_of_thread(
     return plan.takes_out
 
 
-async def _leave_what_is_new(clients: Clients, part: ThreadPart, session: Session) -> None:
-    """Another run has taken the messages out, and the thread is made anew: what is made of it stays."""
+async def _keep_new_summaries(clients: Clients, part: ThreadPart, session: Session) -> None:
+    """Keep summaries that were created after another run had removed the messages from the thread."""
     await clients.store.refresh(Thread, session)
     thread = await clients.store.find(Thread, part.thread_id, session)
     if thread is None or thread.merged_into is not None:
         return
-    made = stored_time(thread.created_at)
+    created_at = stored_time(thread.created_at)
     part.summaries = [
-        row for row in part.summaries if row["created_at"] < made and row["id"] != thread.summary_id
+        row for row in part.summaries if row["created_at"] < created_at and row["id"] != thread.summary_id
     ]
 
 
@@ -244,11 +243,11 @@ async def _delete_derived(
     progress("chunks")
     for row in part.summaries:
         await delete_summary(store, row, session)
-    # Also those that were published since: who publishes looks for the summary afterwards.
+    # Include reports that were published since. A publisher checks for the summary after it publishes.
     published = {(row["id"], row["scope"]) for row in part.summaries}
     known = {(row["summary_id"], row["scope"]) for row in part.reports}
     for summary_id, scope in sorted(published | known):
-        # One whose summary was made anew since was so, too.
+        # The report of a summary that was created again was also published again.
         await delete_orphan_report(store, summary_id, scope, session)
     for failure in part.failures:
         await store.delete(FailureRecord, failure["id"], session, partition=failure["stage"])
@@ -256,7 +255,7 @@ async def _delete_derived(
 
 
 async def _delete_messages(clients: Clients, part: ThreadPart, session: Session) -> None:
-    """Those that go, unless another archive has brought its own copy since."""
+    """Delete the messages, unless another archive has stored its own copy since."""
     store, left = clients.store, set(part.gone)
     for _ in range(MAX_DELETE_ATTEMPTS):
         rows = await store.query_by_ids(STORED_LABELS, sorted(left), session)
@@ -273,7 +272,7 @@ async def _delete_messages(clients: Clients, part: ThreadPart, session: Session)
 
 
 async def relabel(clients: Clients, keys: Sequence[str], session: Session) -> None:
-    """Give chunks and their vectors the labels of their messages; those without a message go."""
+    """Give chunks and vectors the labels of their messages. Delete chunks without a message."""
     await delete_stale(clients, keys, session)
     messages = {row["id"]: row for row in await clients.store.query_by_ids(STORED_LABELS, keys, session)}
     labelled = await label_chunks(clients, messages, session, is_announced=False)
@@ -285,8 +284,8 @@ async def relabel(clients: Clients, keys: Sequence[str], session: Session) -> No
     await index_labels(clients, embedded, session)
 
 
-async def _forget_elsewhere(clients: Clients, part: ThreadPart, session: Session) -> set[str]:
-    """Other sources' copies of the messages that go forget them; the threads that lose a conflict so."""
+async def _update_other_sources(clients: Clients, part: ThreadPart, session: Session) -> set[str]:
+    """Update copies in other sources. Return the threads in which a conflict between copies is resolved."""
     store, threads = clients.store, set[str]()
     for _ in range(MAX_DELETE_ATTEMPTS):
         await store.refresh(Message, session)
@@ -306,16 +305,16 @@ async def _forget_elsewhere(clients: Clients, part: ThreadPart, session: Session
 
 
 async def _reopen_archives(clients: Clients, part: ThreadPart, session: Session) -> None:
-    """Have the sweep ask for those that are read again, where this run breaks off before it asks itself."""
+    """Reopen archives that must be parsed again, so that the sweep requests them after a crash."""
     for archive_id in sorted(part.read_again):
         archive = await clients.store.find(Archive, archive_id, session)
         if archive is not None and not archive.removing:
-            why = f"read again: archive {part.archive}, which had the same messages, was deleted"
+            why = f"parsed again: archive {part.archive}, which had the same messages, was deleted"
             subject = DocumentRef(Archive, archive_id)
             await reopen_document(clients.store, subject, session, attempts=1, error=why, also={})
 
 
-async def _read_again(clients: Clients, part: ThreadPart, session: Session) -> None:
+async def _request_parsing(clients: Clients, part: ThreadPart, session: Session) -> None:
     for archive_id in sorted(part.read_again):
         archive = await clients.store.find(Archive, archive_id, session)
         if archive is None or archive.removing:
@@ -328,13 +327,13 @@ async def _read_again(clients: Clients, part: ThreadPart, session: Session) -> N
         await clients.bus.send_to_queue(PARSING.name, [to_message(event)])
 
 
-LATE_AFTER = timedelta(minutes=20)  # longer than a host stands still, and a request is under way
+LATE_AFTER = timedelta(minutes=20)  # longer than a host pauses and a request takes
 LATE_UNTIL = timedelta(days=7)
-MADE_BEFORE = timedelta(hours=1)  # what arrives late was made before the deletion began
+MADE_BEFORE = timedelta(hours=1)  # late writes were created before the deletion began
 
 
 async def delete_late_summaries(clients: Clients, since: datetime, session: Session) -> None:
-    """Those of threads that are gone, or were made anew since: they may quote what was deleted."""
+    """Delete late summaries of threads that are deleted or created again. They may quote deleted messages."""
     store = clients.store
     rows = [
         row
@@ -359,7 +358,7 @@ def _is_late(row: dict[str, Any], thread: Thread | None) -> bool:
 
 
 async def delete_late_reports(clients: Clients, since: datetime, session: Session) -> None:
-    """Those whose summary was deleted. A summary is stored before its report, so one that comes has it."""
+    """Delete reports whose summary was deleted. A summary is stored before its report."""
     store = clients.store
     rows = [
         row

@@ -23,7 +23,7 @@ from shared.models.sources import Operation, OperationStatus, Removal
 from shared.operations.audit import Operator
 from shared.operations.deadletters.journal import CONTAINER, DELETE, PURGE, RESTORE, Journal
 from shared.operations.deadletters.operations import request_operation, run_operation
-from shared.operations.removal.letters import Belonging, LettersLeftError
+from shared.operations.removal.letters import ArchiveJudge, DeadLettersLeftError
 from shared.operations.removal.requests import request_removal
 from shared.operations.removal.run import RemovalRun, run_removal
 from shared.pipeline import event_types as data
@@ -212,7 +212,7 @@ async def test_a_letter_belongs_to_the_archive_by_what_it_names(
 ) -> None:
     async with two_archives(cloud, short_locks) as place:
         letters = await letters_about(place)
-        judge = Belonging(place.clients, place.first, Session())
+        judge = ArchiveJudge(place.clients, place.first, Session())
         judged = await judge.of([(queue, body_of(event)) for queue, event in letters.values()])
         going = [name for name, belongs in zip(letters, judged, strict=True) if belongs]
         assert going == [name for name in letters if name.startswith("goes")]
@@ -278,7 +278,7 @@ async def test_letters_that_another_receiver_holds_do_not_keep_the_documents_and
         async with AutoLockRenewer() as renewing, place.clients.bus.dead_letters("parsing") as receiver:
             (held,) = await receiver.receive_messages(max_message_count=1, max_wait_time=10)
             renewing.register(receiver, held, max_lock_renewal_duration=300)
-            with pytest.raises(LettersLeftError):
+            with pytest.raises(DeadLettersLeftError):
                 await remove(place)
         assert [row["archive_id"] for row in await place.mail.stored("archives")] != []
         assert LUNCH not in [row["id"] for row in await place.mail.stored("threads")]

@@ -107,16 +107,16 @@ def test_the_timer_goes_by_the_setting_and_a_malformed_one_does_not_stop_the_app
         (FailureEvidence((DOWN,) * 8 + (RACE,) * 2), False, "ServiceUnavailableError"),
         (FailureEvidence((DOWN,) * 5 + (RACE,) * 5), False, None),  # several causes
         (FailureEvidence((BUG,) * 20), False, None),  # the documents' own bug, not a dependency
-        (FailureEvidence((DOWN,) * 10, finished_meanwhile=10), False, None),  # it works half of the time
-        (FailureEvidence((DOWN,) * 10, finished_meanwhile=9), False, "ServiceUnavailableError"),
+        (FailureEvidence((DOWN,) * 10, finished_since_oldest=10), False, None),  # it works half of the time
+        (FailureEvidence((DOWN,) * 10, finished_since_oldest=9), False, "ServiceUnavailableError"),
         (
-            FailureEvidence((DOWN,) * 10, finished_meanwhile=1, finished_since=1),
+            FailureEvidence((DOWN,) * 10, finished_since_oldest=1, finished_since_newest=1),
             False,
             None,
         ),  # it works again
         (FailureEvidence((DOWN,)), True, "ServiceUnavailableError"),  # a probe failed
         (FailureEvidence(()), True, "no outcome of the probes yet"),
-        (FailureEvidence((), finished_meanwhile=1, finished_since=1), True, None),
+        (FailureEvidence((), finished_since_oldest=1, finished_since_newest=1), True, None),
         (FailureEvidence((BUG,)), True, None),
         (FailureEvidence(()), False, None),
     ],

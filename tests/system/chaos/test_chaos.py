@@ -24,7 +24,7 @@ from shared.core.ids import removal_id
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
 from shared.models.queries.named_query import NamedQuery
 from shared.models.sources import Archive, Removal
-from shared.operations.deadletters.diagnosis import diagnosed_letters
+from shared.operations.deadletters.diagnosis import diagnosed_dead_letters
 from shared.pipeline.event_builders import archive_ingested
 from shared.pipeline.events import Event
 from shared.pipeline.topology import QUEUES
@@ -263,8 +263,8 @@ async def _unrest(app: World, deleted: list[str]) -> list[str]:
         removals = await clients.store.find_many(Removal, keys, Session())
         left = [f"the deletion of {removal.target} is {removal.status}" for removal in removals.values()
                 if removal.status != "succeeded"]  # fmt: skip
-        letters = await diagnosed_letters(clients, list(QUEUES), judged=True)
-        left += [f"{letter.letter.queue}: {letter.cause.error[:200]}" for letter in letters]
+        dead_letters = await diagnosed_dead_letters(clients, list(QUEUES), judged=True)
+        left += [f"{row.dead_letter.queue}: {row.cause.error[:200]}" for row in dead_letters]
         if left:
             print(left[:5])
         return left if len(removals) == len(keys) else [*left, "a deletion is not on record"]

@@ -22,7 +22,7 @@ import pytest
 
 from shared.azure.connections import Clients
 from shared.embedding.openvino.model_folder import DEFAULT_FOLDER
-from shared.operations.deadletters.diagnosis import diagnosed_letters
+from shared.operations.deadletters.diagnosis import diagnosed_dead_letters
 from shared.operations.integrity.checks import Finding
 from shared.operations.integrity.run import VerifyOptions, verify
 from shared.operations.oversight.status import SystemStatus, read_status
@@ -283,7 +283,7 @@ async def left_over(app: World) -> tuple[list[str], list[Finding]]:
     """Return the dead letters, and the findings of the checks."""
     clients = await Clients.connect(app.settings())
     try:
-        letters = await diagnosed_letters(clients, list(QUEUES), most=100, judged=True)
+        letters = await diagnosed_dead_letters(clients, list(QUEUES), most=100, judged=True)
         found: list[Finding] = []
         done = await verify(clients, VerifyOptions(grace=timedelta(0), found=found.append))
         assert done.errors == []

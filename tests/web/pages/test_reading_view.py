@@ -10,7 +10,7 @@ from shared.models.values import Fate, SummaryType
 from shared.views.topics import stands_of
 from tests.web.markup import parsed
 from web.pages.reading_view import QuotePlaces, ReadingView, call_state, reading_view
-from web.pages.summary_view import shown_summary
+from web.pages.summary_view import summary_view
 from web.rendering import environment
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -59,7 +59,7 @@ def markup(made: ReadingView) -> str:
         created_at=NOW, id="s", summary_id="s", scope="t", thread_id="t", summary_type=SummaryType.THREAD,
         title="T", content_markdown="", content_html="", generated_by="test", generated_at=NOW,
     )  # fmt: skip
-    shown = shown_summary(summary, [], made)
+    shown = summary_view(summary, [], made)
     module: Any = environment().get_template("parts.html").module
     return f"{module.reading(shown)}{module.rest(shown)}"
 

@@ -290,9 +290,9 @@ def test_prose_that_flows_has_no_gap_in_a_word_that_its_mail_breaks_at_a_hyphen(
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"status": "pending", "summary_id": "s1"}, "is being made"),
+        ({"status": "pending", "summary_id": "s1"}, "is being created"),
         ({"status": "pending"}, "no summary yet"),
-        ({"status": "failed_max_retries", "lastError": "X: no"}, "could not be made: X: no"),
+        ({"status": "failed_max_retries", "lastError": "X: no"}, "could not be created: X: no"),
         ({"message_count": 3}, "2 messages of this thread could not be stored"),
     ],
 )

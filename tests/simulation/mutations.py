@@ -188,16 +188,6 @@ def report_stored_unchecked() -> None:
     replace_in(reporting, "withdraw_report", _nothing)
 
 
-@mutation(
-    "reporting does not look whether its summary is still there", _standing_still, ("deletion_at_once",)
-)
-def orphan_left() -> None:
-    async def kept(*_: Any) -> bool:
-        return False
-
-    replace_in(reporting, "delete_orphan_report", kept)
-
-
 async def _nothing(*_: Any) -> None:
     return None
 

@@ -1,4 +1,4 @@
-"""Completion of events that have only the fields of the specification.
+"""Completion of events that have only the required fields.
 
 The app's own events also name threads, versions and summaries.
 """

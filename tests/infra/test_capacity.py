@@ -1,4 +1,4 @@
-"""The figures of benchmarks/capacity.py are those of a run."""
+"""The figures of benchmarks/capacity.py match a run."""
 
 import asyncio
 from dataclasses import asdict
@@ -12,7 +12,7 @@ from tests.support.cloud import AppCloud, servicebus
 from tests.support.mail_data import WHY_SKIPPED, data_folder
 
 WITHIN = 0.05
-MACHINES = 3.0  # how much slower or quicker than the one of docs/evidence.md
+MACHINES = 3.0  # how much slower or faster than the machine of docs/evidence.md
 
 
 @pytest.mark.slow

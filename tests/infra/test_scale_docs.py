@@ -42,7 +42,7 @@ def test_the_counts_that_the_text_names_are_ours() -> None:
     assert f"each of the {filters} filters" in DOCS
     assert f"An event costs {credits_of_an_event()} credits" in DOCS
     assert f"{1000 // credits_of_an_event()} events a second" in DOCS
-    assert len(CONTAINERS) <= 25  # that may share one database's throughput
+    assert len(CONTAINERS) <= 25  # the most that may share the throughput of one database
 
 
 def test_the_instances_that_fit_are_worked_out_from_what_a_message_costs() -> None:

@@ -1,6 +1,6 @@
-"""Whole pipelines under faults, on virtual time: whatever happens on the way, the end is that of a calm run.
+"""Whole pipelines under faults, on virtual time, always end like a calm run.
 
-`make simulate` runs more of them, and replays one: see docs/reliability.md.
+`make simulate` runs more seeds, and replays single ones: see docs/reliability.md.
 """
 
 import os
@@ -14,15 +14,15 @@ import pytest
 from tests.simulation.scenarios import OUTAGES
 from tests.support.services import ROOT
 
-pytestmark = pytest.mark.timeout(900)  # each starts processes of its own
+pytestmark = pytest.mark.timeout(900)  # each test starts its own processes
 
-# 100 seeds, and those that once failed; `make test-long` and `make simulate` run thousands, these among them.
-# In one process: what the scenarios begin with is made once.
+# 100 seeds, and seeds that once failed. `make test-long` and `make simulate` run thousands, these included.
+# They share one process, so that the starts of the scenarios are built once.
 SEEDS = "kept,1-100"
 
 
 def simulate(*arguments: str, hash_seed: str = "0") -> "subprocess.CompletedProcess[str]":
-    """In a process of its own, whose order of sets is fixed: else the same seed is another schedule."""
+    """Run in a separate process with a fixed order of sets. Otherwise the same seed is another schedule."""
     return subprocess.run(
         [sys.executable, "-m", "tests.simulation", *arguments, "--workers", "1"],
         cwd=ROOT,
@@ -35,7 +35,7 @@ def simulate(*arguments: str, hash_seed: str = "0") -> "subprocess.CompletedProc
 
 @pytest.fixture(scope="module")
 def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where a run notes the schedules that held."""
+    """The file with the schedules that passed."""
     return tmp_path_factory.mktemp("simulation") / "held.txt"
 
 
@@ -56,7 +56,7 @@ def test_schedules_that_once_broke_something_and_others_end_as_the_calm_run_does
 
 
 def test_a_seed_is_the_same_schedule_on_both_engines(ended: "subprocess.CompletedProcess[str]") -> None:
-    """The Cosmos DB of dictionaries does what that with SQL does."""
+    """The Cosmos DB on dictionaries behaves like the one on SQL."""
     found = traces(simulate("40-44", "--verbose", "--engine", "local").stdout)
     assert len(found) == 5
     assert found <= traces(ended.stdout)
@@ -74,7 +74,7 @@ def test_runs_that_held_are_not_repeated_and_count_all_the_same(
 
 
 def test_a_seed_is_one_schedule(ended: "subprocess.CompletedProcess[str]") -> None:
-    """Also when others ran before it, and whatever order the process had for its sets."""
+    """The seed gives the same schedule after other runs, and for any order of sets in the process."""
     found = traces(simulate("17,18", "--verbose", hash_seed="random").stdout)
     assert len(found) == 2
     assert found <= traces(ended.stdout)

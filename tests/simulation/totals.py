@@ -1,4 +1,4 @@
-"""What many runs add up to, by scenario."""
+"""Totals of many runs, by scenario."""
 
 from dataclasses import dataclass, field
 
@@ -48,7 +48,7 @@ class Totals:
         return self.all.broken
 
     def table(self) -> str:
-        """As it goes into docs/reliability.md."""
+        """Return the table for docs/reliability.md."""
         head = "| scenario | schedules | broken | a CPU second | faults | calls | virtual minutes |"
         rows = [f"| {name} | {self.by_scenario[name].cells()}" for name in sorted(self.by_scenario)]
         return "\n".join([head, "|---|---|---|---|---|---|---|", *rows, f"| all | {self.all.cells()}"])

@@ -1,4 +1,4 @@
-"""A thread's transitions: what they write, and the preconditions under which they refuse to."""
+"""A thread's transitions: their writes, and the preconditions under which they refuse to write."""
 
 from datetime import timedelta
 from typing import Any
@@ -123,7 +123,7 @@ async def test_another_version_is_claimed_beside_the_claim_of_the_first(store: S
         "version": NEXT_VERSION,
         "event": "other",
         "at": "2026-01-02T03:06:05.000000Z",
-        "since": NOW,  # of the first claim that no request ended: how long its readers wait
+        "since": NOW,  # of the first claim that no request ended: the wait of its readers
     }
 
 

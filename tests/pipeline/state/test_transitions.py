@@ -33,13 +33,13 @@ VERSION = "0123456789abcdef"
 MOMENT = "2026-01-02T03:04:05.000000Z"
 FIRST = SeenAttempt(0, None)
 SUBSTATES = {"pending": ("waiting", "claimed", "requested"), "processed": ("summarized", "reported")}
-"""Of a thread: each transition from the whole may start in any of them."""
+"""The substates of a thread. Each transition from the whole state may start in any of them."""
 
 
 class Transition(NamedTuple):
     document: str
     name: str
-    """The state function, or `stored` where the document is new."""
+    """The state function, or `stored` for a new document."""
     before: str
     after: str
 
@@ -65,8 +65,6 @@ def test_every_transition_is_drawn_once_and_is_a_function_of_the_package() -> No
     functions = {name for module in modules for name, thing in vars(module).items() if callable(thing)}
     assert {step.name for step in drawn} - {"stored"} <= functions
 
-
-# what the functions do
 
 Act = Callable[[Store, Any], Awaitable[Any]]
 
@@ -192,7 +190,7 @@ _THREADS: dict[str, dict[str, Any]] = {
 
 
 def _documents(step: Transition, number: int) -> list[Document]:
-    """One for each state that the transition may start in."""
+    """Return a document for each state that the transition may start from."""
     if step.document == "thread":
         return [
             new_thread(f"t{number}-{state}", inexact=True, **_THREADS[state])

@@ -122,7 +122,7 @@ def turns_negation(sentence: SummarySentence) -> bool:
     """Return whether a word is denied in the quotes or in the sentence, but not in both.
 
     Each clause is compared with the quoted clause that shares most of its words. If both have a negative word
-    of any kind, they may say the same in other words.
+    of any kind, they may say the same in other words, unless the words are the same.
     """
     if _turns_will(sentence):
         return True
@@ -143,7 +143,9 @@ def turns_negation(sentence: SummarySentence) -> bool:
         shared = best.keys() & mine.keys()
         is_same = len(shared) * 2 >= min(len(best), len(mine)) and len(shared) > 0
         turned = [word for word in shared if best[word] is not mine[word]]
-        if is_same and turned and not (NEGATIVE.search(part) and NEGATIVE.search(quoted_part)):
+        is_verbatim = best.keys() == mine.keys()
+        has_negatives = bool(NEGATIVE.search(part) and NEGATIVE.search(quoted_part))
+        if is_same and turned and (is_verbatim or not has_negatives):
             return True
     return False
 

@@ -207,6 +207,10 @@ def test_a_paraphrase_is_no_contradiction(quote: str, text: str) -> None:
         ("I am not sure we need this.", "Carl Critic is sure that we need this."),
         ("I will send a new version next week.", "Carl Critic sent a new version."),
         ("I will not send a new version.", "Carl Critic will send a new version."),
+        (
+            "I object to dropping JSON: it is the only form.",
+            "I object to dropping JSON: it is not the only form.",
+        ),
         ("If Ann agrees, I will publish it.", "Carl Critic published it."),
         ("I guess that the cache is too small.", "Carl Critic confirmed that the cache is too small."),
         ("The new parser is slower than the old one.", "The old parser is slower than the new one."),

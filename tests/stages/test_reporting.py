@@ -489,7 +489,7 @@ async def test_what_is_stored_is_what_the_evaluation_reads_of_the_same_mails(
     async with mail_in(cloud, bus_service) as place:
         source = of_list(preset=definition["preset"], roles=definition["roles"])
         await place.clients.store.create(source, Session())
-        await place.take_in(archive, arrived=NOW + timedelta(days=90))
+        await place.take_in(archive, arrived=NOW + timedelta(days=365))
         stored = await place.stored("threads")
         for thread in stored:
             (complete,) = await place.run(SUMMARIZATION, event_of(request(thread_ids=[thread["id"]])))

@@ -204,7 +204,7 @@ async def test_a_document_and_its_history_are_shown(place: OpsPlace, ops: Comman
     story = (await ops("timeline", archive.id, "--json")).json()
     assert [step["at"] for step in story] == sorted(step["at"] for step in story)
     told = " | ".join(step["what"] for step in story)
-    for part in ("came in", "failed (permanent", "dead letter", "documents.retry by", "asked for again"):
+    for part in ("ingested", "failed (permanent", "dead letter", "documents.retry by", "requested again"):
         assert part in told, told
     by_event = (await ops("timeline", event.event_id, "--json")).json()
     assert any("dead letter" in step["what"] for step in by_event)

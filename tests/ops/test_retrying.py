@@ -91,7 +91,7 @@ async def test_a_thread_that_is_not_ready_is_left_as_it_is_and_holds_up_no_other
         told = await ops("documents", "retry", "threads", waits.id, "--yes")
         assert (told.code, told.out) == (3, "")
         assert told.err.splitlines()[0].startswith(f"threads/{waits.id} was skipped: it is not ready: ")
-        assert told.err.splitlines()[-1] == "0 threads sent; 1 skipped."
+        assert told.err.splitlines()[-1] == "0 threads sent (1 skipped)."
     finally:
         place.empty("summarization")
 

@@ -180,7 +180,7 @@ async def test_the_index_moves_to_another_model_and_goes_live(
         ops = Commands(place, tmp_path, **model_settings(longer, BETTER))
         planned = await ops("reembed", "--dry-run")
         assert planned.err == (
-            f"4 of 4 chunks would be embedded with {BETTER} into index {new}; live is {old}."
+            f"4 of 4 chunks would be embedded with {BETTER} into index {new}, live is {old}."
             " Nothing was done.\n"
         )
         refused = await ops("reembed")

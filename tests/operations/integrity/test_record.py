@@ -228,7 +228,7 @@ TAMPERED: dict[Tamper, tuple[str, str, str]] = {
     _quote_of_another_message: ("citation_broken", "", "cites as <m5@example.org>"),
     _other_evidence: ("evidence_changed", "", "another hash"),
     _other_file: ("archive_changed", archive_of(SECOND).id, "has the hash"),
-    _archive_without_record: ("message_added", KEYS[2], "is not there"),
+    _archive_without_record: ("message_added", KEYS[2], "does not exist"),
 }
 
 

@@ -1,4 +1,4 @@
-"""The chunks of a message: which of them are its own, and which labels they have.
+"""Delete stale chunks, and keep the labels of chunks and vectors up to date.
 
 A chunk's text never changes, because its id contains the version of the text. A message names its set of
 chunks when it is processed. Chunks of an earlier text, of another splitting or of no message are stale.
@@ -23,11 +23,11 @@ MAX_LOOKS = 8
 
 
 class MessagesOvertakenError(ConflictError):
-    """Messages or chunks got another text or other labels while a stage worked on them: it repeats."""
+    """Messages or chunks got another text or other labels while a stage worked on them. The stage repeats."""
 
 
 def is_stale(chunk_id: str, message: Row | None) -> bool:
-    """Whether the chunk is none of the message's. Precondition: the message was read after the chunk."""
+    """Return whether the chunk is not of the message. Precondition: the message was read after the chunk."""
     if message is None:
         return True
     version, known = text_version_of_chunk(chunk_id), message.get("text_version") or 0
@@ -36,7 +36,7 @@ def is_stale(chunk_id: str, message: Row | None) -> bool:
 
 
 async def delete_stale(clients: Clients, keys: Collection[str], session: Session) -> set[str]:
-    """Delete the chunks of these messages that are stale, with their vectors; their ids."""
+    """Delete the stale chunks of these messages, with their vectors, and return their ids."""
     if not keys:
         return set()
     await clients.store.refresh(Chunk, session)
@@ -48,16 +48,16 @@ async def delete_stale(clients: Clients, keys: Collection[str], session: Session
 
 
 async def message_states(clients: Clients, keys: Collection[str], session: Session) -> dict[str, Row]:
-    """The text and the set of each of these messages, as the primary has them."""
+    """Return the text version and the chunk set of each of these messages, as the primary has them."""
     await clients.store.refresh(Message, session)
     rows = await clients.store.query_by_ids(MESSAGE_STATES, sorted(keys), session)
     return {row["id"]: row for row in rows}
 
 
 async def delete_chunks(clients: Clients, rows: Iterable[Row], session: Session) -> None:
-    """The vector first: after a crash, a chunk without its vector is found, and the reverse is not.
+    """Delete the vectors first, so that a crash never leaves a vector without a chunk.
 
-    A chunk that was flagged since has got a vector since: then both are deleted once more.
+    A chunk that has changed since may have a new vector, so both are deleted once more.
     """
     store, left = clients.store, [*rows]
     for _ in range(MAX_LOOKS):
@@ -75,9 +75,9 @@ async def delete_chunks(clients: Clients, rows: Iterable[Row], session: Session)
 async def label_chunks(
     clients: Clients, messages: Mapping[str, Row], session: Session, *, is_announced: bool
 ) -> Sequence[Row]:
-    """Give stored chunks the labels of their messages, by key, where theirs are older; these chunks.
+    """Update stored chunks whose labels are older than the labels of their messages, and return the chunks.
 
-    Chunks that are announced are pending until the index has the labels, even if the event is lost.
+    Announced chunks are pending until the index has the labels, even if the event is lost.
     """
     rows = await clients.store.query_by_ids(CHUNKS_OF_KEYS, sorted(messages), session)
     older = [row for row in rows if _label(row) < messages[row["message_key"]]["label_version"]]
@@ -94,7 +94,7 @@ async def label_chunks(
 
 
 async def index_labels(clients: Clients, rows: Sequence[Row], session: Session) -> None:
-    """Write the labels of chunks to their vectors, until those are the labels that the chunks have."""
+    """Write the labels of chunks to their vectors, and repeat while the labels change."""
     known = {row["id"]: row for row in rows}
     for _ in range(MAX_LOOKS):
         if not known:
@@ -107,7 +107,7 @@ async def index_labels(clients: Clients, rows: Sequence[Row], session: Session) 
 
 
 def labels_of(row: Row) -> dict[str, Any]:
-    """What the index says of a chunk besides its text."""
+    """Return the id and the labels of a chunk in the form of the index."""
     archives = row["archive_ids"] or [row["archive_id"]]
     labels = {name: row[name] for name in ("thread_id", "archive_id")}
     return {"chunk_id": row["id"], **labels, "archive_ids": archives}
@@ -118,7 +118,7 @@ def _label(row: Row) -> int:
 
 
 async def delete_lost_vectors(clients: Clients, ids: Collection[str], session: Session) -> set[str]:
-    """Delete the vectors of chunks that do not exist any more; the ids of these."""
+    """Delete the vectors of chunks that no longer exist, and return the ids of these chunks."""
     lost = set(ids)
     if lost:
         lost -= {row["id"] for row in await _labels_now(clients, ids, session)}

@@ -1,14 +1,14 @@
-"""Commits messages to the threads of their source, one transactional batch at a time.
+"""Commit messages to the threads of their source, one transactional batch at a time.
 
     read the version, then entries, threads and open todos
     plan as many mails as fit one batch
-    write the batch, which raises the version: refused where somebody else has raised it, then plan again
-    write messages and labels as the entries say; read the version again, and where it is another one, compare
-    announce; delete the todos
+    write the batch, which raises the version (plan again if another worker has raised the version)
+    write messages and labels as the entries say, and compare again if the version has changed
+    announce the messages, then delete the todos
 
-A batch is a transition from one valid state to another, so two workers need no lock: what one commits, the
-other plans on. A batch that moves stored messages has a todo, which a redelivery or the sweep finishes
-after a crash. After some conflicts a worker takes an advisory lock, so as not to waste more work.
+A batch changes a source from one valid state to another, so workers need no lock: each worker plans on the
+commits of the others. A batch that moves stored messages has a todo, which a redelivery or the sweep finishes
+after a crash. After several conflicts a worker takes an advisory lock to avoid more wasted work.
 """
 
 import logging
@@ -49,30 +49,30 @@ from shared.threading.prepared_message import PreparedMessage
 log = logging.getLogger(__name__)
 MAX_CONFLICTS = 100
 CONFLICTS_UNTIL_LOCK = 3
-LOCK_PATIENCE = 20.0  # seconds; then the worker goes on without the lock
-PLANNED_OPERATIONS = 90  # of a batch, as far as they are known before it is planned
+LOCK_PATIENCE = 20.0  # seconds, after which the worker continues without the lock
+PLANNED_OPERATIONS = 90  # of a batch, as estimated before it is planned
 
 
 class SourceBusyError(TransientError):
-    """Other workers changed the threads of the source at every attempt to commit to them."""
+    """Other workers changed the threads of the source at every attempt to commit."""
 
 
 class ArchiveGoneError(Exception):
-    """The archive was deleted: nothing of it is committed any more."""
+    """The archive was deleted, so nothing of it is committed any more."""
 
 
 @dataclass
 class CommitResult:
-    """Where messages are now, by their keys."""
+    """The threads of messages, by message key."""
 
     threads: dict[str, str] = field(default_factory=dict)
-    """Those that were brought."""
+    """The threads of the added messages."""
     moved: dict[str, str] = field(default_factory=dict)
-    """Those that were in another thread before: they have to be announced."""
+    """The threads of messages that were in another thread before. These messages have to be announced."""
     touched: dict[str, str] = field(default_factory=dict)
-    """A message of each thread whose summary has to be made again although it got no message."""
+    """A message of each thread that got no message but needs a new summary."""
     todos: list[str] = field(default_factory=list)
-    """To be deleted when all that is announced."""
+    """The todos to delete after the announcement."""
 
 
 class ThreadCommit:
@@ -85,10 +85,10 @@ class ThreadCommit:
         self._conflicts = 0
         self._finished: set[str] = set()
 
-    # what is brought
+    # adding messages
 
     async def add(self, messages: Sequence[PreparedMessage], archive: ArchiveOfSource) -> CommitResult:
-        """Thread and store these messages of an archive. ArchiveGoneError where it was deleted."""
+        """Thread and store these messages of an archive. Raise ArchiveGoneError if it was deleted."""
         incoming = incoming_messages(messages, archive)
         own: list[Row] = []
         await self.state.read()
@@ -113,8 +113,7 @@ class ThreadCommit:
             self._clients, self._source, posts, writer.cross_posted, self._session
         )
         result = CommitResult(dict(writer.homes), touched=touched)
-        # Those of a run of this archive that broke off are found here; others are their workers', or the
-        # sweep's.
+        # Todos of an interrupted run of this archive are finished here, others by their workers or the sweep.
         mine = {todo["id"]: todo for todo in own}
         mine |= {todo["id"]: todo for todo in self.state.todos if self._is_of_archive(todo)}
         await self.finish([todo for id_, todo in mine.items() if id_ not in self._finished], result)
@@ -131,13 +130,13 @@ class ThreadCommit:
     async def preview(
         self, messages: Sequence[PreparedMessage], archive: ArchiveOfSource
     ) -> tuple[dict[str, IncomingMessage], CommitPlan]:
-        """What adding these messages would come to. Nothing is written."""
+        """Return the plan for these messages. Nothing is written."""
         incoming = incoming_messages(messages, archive)
         await self.state.read()
         return incoming, await self._planner().add([*incoming.values()])
 
     async def _in_order(self, mails: Sequence[IncomingMessage]) -> list[IncomingMessage]:
-        """Those of a thread together, so that its document is written once. All that they need is read."""
+        """Group the mails by thread, so that a thread document is written once. Read what they need."""
         planner = self._planner()
         links = [mail.message.links for mail in mails]
         known = await planner.known(links)
@@ -149,7 +148,7 @@ class ThreadCommit:
         return sorted(mails, key=lambda mail: first[homes[mail.message.node]])
 
     async def _fitting(self, mails: Sequence[IncomingMessage]) -> tuple[CommitPlan, int]:
-        """The plan for the first of these mails, as many as fit one batch."""
+        """Return the plan for as many of the first mails as fit one batch, and their number."""
         count = self._planned_count(mails)
         while True:
             plan = await self._planner().add(mails[:count])
@@ -172,15 +171,15 @@ class ThreadCommit:
                 return number
         return len(mails)
 
-    # what is decided anew
+    # corrections and deletions
 
     async def place(self, message_id: str, message: Message | None, parent: str | None) -> CommitResult:
-        """Have an operator's word count, and the message follow; None: its own headers again."""
+        """Store an operator's parent of a message and move the message. None restores its own headers."""
         key = message_key(message_id, self._source)
         id_, entry = placement_entry_id(key), None
         if parent is not None:
-            said = {"source": self._source, "message_id": message_id, "parent": parent}
-            entry = new_entry(id_, "placement", self._now(), **said)
+            fields = {"source": self._source, "message_id": message_id, "parent": parent}
+            entry = new_entry(id_, "placement", self._now(), **fields)
 
         async def plan() -> CommitPlan:
             self.state.placements.pop(message_id, None)
@@ -213,10 +212,10 @@ class ThreadCommit:
         redirects: Sequence[str] = (),
         check: Callable[[], Awaitable[None]] | None = None,
     ) -> CommitPlan:
-        """Take these messages (by node) and the archive out of a thread, or out of a redirect.
+        """Remove these messages (by node) and the archive from a thread or a redirect.
 
-        `load` loads messages by key, and `check` is asked after each look at the state. The answers of what
-        goes are linked again. A thread that loses something is made anew: its summary may quote what goes.
+        `load` loads messages by key, and `check` runs before each plan. Answers to removed messages are
+        linked again. A thread that loses messages gets a new document, because its summary may quote them.
         """
 
         async def plan() -> CommitPlan:
@@ -247,7 +246,7 @@ class ThreadCommit:
         return await self._committed(plan)
 
     async def entries_of_these_alone(self, name: str, gone: Collection[str]) -> list[str]:
-        """The entries that name the thread for these messages, and for none of those that stay."""
+        """Return the entries that name the thread because of these messages alone."""
         await self.state.need([], [name])
         if (thread := self.state.threads[name]) is None or thread.merged_into:
             return []
@@ -255,7 +254,7 @@ class ThreadCommit:
         needed, unneeded = set[str](), set[str]()
         for node in state.members:
             (unneeded if node in gone else needed).update(awaited(node, state))
-        own = state.members.keys() & gone  # which may name the thread since before they came
+        own = state.members.keys() & gone  # their entries may name the thread from before they arrived
         ids = {message_entry_id(key) for key in self._keys((unneeded - needed) | own)}
         going = subject_spans((entry for entry in state.subjects if entry.node in gone), self._source)
         staying = subject_spans((entry for entry in state.subjects if entry.node not in gone), self._source)
@@ -265,7 +264,7 @@ class ThreadCommit:
         return [message_key(node, self._source) for node in nodes]
 
     async def _archives_of(self, nodes: Sequence[str], archive_id: str) -> dict[str, set[str]]:
-        """The other archives that have each of these messages."""
+        """Return the other archives that have each of these messages."""
         ids = {node: message_entry_id(message_key(node, self._source)) for node in nodes}
         await self.state.need(ids.values())
         return {
@@ -274,15 +273,15 @@ class ThreadCommit:
         }
 
     async def forget(self, ids: Sequence[str], names: Collection[str]) -> None:
-        """Have these entries no longer name these threads."""
+        """Remove these threads from these entries."""
         await self._commit_all(lambda: self._planner().forget(ids, names))
 
     async def take_out(self, ids: Sequence[str], archive_id: str) -> None:
-        """Have these messages no longer come from this archive."""
+        """Remove this archive from these entries of messages."""
         await self._commit_all(lambda: self._planner().take_out(ids, archive_id))
 
     async def bury(self, archive_id: str, arrived: str) -> None:
-        """From now on nothing of this archive is committed; one that comes in later has another time."""
+        """Stop commits of this archive. A later archive with this id has another time of arrival."""
         id_ = tombstone_entry_id(self._source, archive_id)
 
         async def plan() -> CommitPlan:
@@ -299,7 +298,7 @@ class ThreadCommit:
     # todos
 
     async def finish(self, todos: Sequence[Row], result: CommitResult) -> None:
-        """Have entries, labels and reports follow what these commits have moved."""
+        """Update the entries and labels of moved messages, and withdraw the reports of merged threads."""
         if not todos:
             return
         keys = sorted({key for todo in todos for key in todo["keys"]})
@@ -316,14 +315,14 @@ class ThreadCommit:
         self._finished |= {*result.todos}
 
     async def finish_open(self) -> CommitResult:
-        """The same for all that are open. They may be another worker's: doing it twice changes nothing."""
+        """Finish all open todos. If another worker finishes them too, nothing changes."""
         await self.state.read()
         result = CommitResult()
         await self.finish(self.state.todos, result)
         return result
 
     async def forget_todos(self, result: CommitResult) -> None:
-        """Precondition: what they moved is announced."""
+        """Delete the todos. Precondition: the messages that they moved are announced."""
         for id_ in result.todos:
             await self._store.transact(
                 Thread.container, self.state.partition, [BatchWrite("delete", id_)], self._session
@@ -332,7 +331,7 @@ class ThreadCommit:
     # committing
 
     async def _commit_all(self, plan: Callable[[], Awaitable[CommitPlan]]) -> None:
-        """Plans of entries alone, in as many batches as it takes."""
+        """Commit a plan that has entries alone, in as many batches as needed."""
 
         async def part() -> CommitPlan:
             return part_of(await plan(), MAX_OPERATIONS)
@@ -343,7 +342,7 @@ class ThreadCommit:
             pass
 
     async def _committed(self, plan: Callable[[], Awaitable[CommitPlan]]) -> CommitPlan:
-        """The plan that was committed, which may be empty."""
+        """Plan until a commit succeeds, and return the committed plan, which may be empty."""
         async with AsyncExitStack() as stack:
             while True:
                 made = await plan()
@@ -351,7 +350,7 @@ class ThreadCommit:
                     return made
 
     async def _execute(self, plan: CommitPlan, stack: AsyncExitStack) -> bool:
-        """Whether it was committed. If not, the state is read again as far as it was out of date."""
+        """Commit the plan and return whether that succeeded. If not, discard the outdated state."""
         if plan.todo is not None and self._archive is not None:
             plan.todo["archive"] = self._archive.id
         operations = self._operations(plan)
@@ -367,7 +366,7 @@ class ThreadCommit:
                 if thread is not None and thread.etag is None:
                     self.state.forget_thread(name)
             if not plan.version:
-                await self.state.read()  # the first number of a source is the clock's
+                await self.state.read()  # the first version of a source comes from the clock
             return True
         self._conflicts += 1
         if self._conflicts > MAX_CONFLICTS:
@@ -381,7 +380,7 @@ class ThreadCommit:
         return False
 
     async def _lock(self, stack: AsyncExitStack) -> None:
-        """Let others wait, or wait for them. No write depends on it."""
+        """Take the advisory lock, or wait for it. No write depends on the lock."""
         name = f"threads-{source_key(self._source)}"
         lease = Lease(self._store, name, self._clients.runtime, patience=LOCK_PATIENCE)
         try:
@@ -400,7 +399,7 @@ class ThreadCommit:
 
 
 def _links_of_member(node: str, state: ThreadState) -> ReplyLinks:
-    """What the thread itself knows of a member whose message is not stored yet."""
+    """Return the links of a member whose message is not stored yet, from the thread's state."""
     member = state.members[node]
     named = list(member.wants) if member.via == BY_SUBJECT else member.named
     entries = sorted(entry for entry in state.subjects if entry.node == node)
@@ -408,10 +407,10 @@ def _links_of_member(node: str, state: ThreadState) -> ReplyLinks:
 
 
 def _facts(message: Message | None, archives: Collection[str]) -> MessageFacts:
-    nobody: MessageFacts = {
+    unknown: MessageFacts = {
         "subject": "",
         "from": {"name": "", "email": ""},
         "date": None,
         "draft_mentions": [],
     }
-    return {**(message.to_cosmos() if message is not None else nobody), "archive_ids": sorted(archives)}
+    return {**(message.to_cosmos() if message is not None else unknown), "archive_ids": sorted(archives)}

@@ -1,15 +1,15 @@
-"""The entries beside the threads of a source: who knows a Message-ID or a subject, and what is still to do.
+"""Entries of a source, which lead from Message-IDs and subjects to threads and hold open todos.
 
 All of a source's threads and entries are in one logical partition, so that one transactional batch changes
 them together. An entry has a `kind`, a thread has none:
 
 - `id-` and a message key: the `archives` that have the message, its `copies` in list order, the threads
-that wait for it (`waits`), and its `home`, a hint, as the member list of a thread decides. - `subject-` and
-a hash: the threads with a subject in a period, and the times that they match at. - `version-` and a hash of
-the source: the number that every commit raises (`SourceVersion`). - `todo-`, a source and a version:
-messages that a commit moved, whose entries and labels have to follow. - `placement-` and a message key: an
-operator's parent of the message. - `gone-` and an archive: that it is deleted, and since when the deleted
-one had been here.
+  that wait for it (`waits`), and its `home`. The home is a hint, because the members of a thread decide.
+- `subject-` and a hash: the threads with a subject in a period, and the times at which they match.
+- `version-` and a hash of the source: the number that every commit raises (`SourceVersion`).
+- `todo-`, a source and a version: messages that a commit moved and whose entries and labels need an update.
+- `placement-` and a message key: an operator's parent of the message.
+- `gone-` and an archive: the archive is deleted, with its time of arrival.
 """
 
 from collections import defaultdict
@@ -27,8 +27,8 @@ from shared.threading.assignment import ThreadMember, ThreadState, Wanted
 from shared.threading.subject_links import MARGIN, SubjectEntry, title_of
 
 MAX_THREADS = 1000
-"""That wait for one id, or share a subject in a period: what hostile mails can make an entry hold."""
-_PERIOD = 64 * 24 * 3600  # seconds; a subject that recurs for years has an entry for each period
+"""The most threads in one entry, because hostile mails could add any number."""
+_PERIOD = 64 * 24 * 3600  # seconds, because a subject can recur for years
 
 Row = dict[str, Any]
 Spans = dict[str, list[int]]
@@ -40,7 +40,7 @@ def new_entry(id_: str, kind: str, now: str, **fields: Any) -> Row:
 
 
 def id_entry(node: str, source: str, now: str) -> Row:
-    """Of a Message-ID that is only named so far."""
+    """Return the entry of a Message-ID that no archive has yet."""
     key = message_key(node, source)
     return new_entry(
         message_entry_id(key), "id", now, message_id=node, archives=[], copies=[], waits=[], home=None
@@ -48,18 +48,18 @@ def id_entry(node: str, source: str, now: str) -> Row:
 
 
 def is_empty(entry: Mapping[str, Any]) -> bool:
-    """Whether nobody needs it any more."""
+    """Return whether an id's entry has neither an archive nor a waiting thread."""
     return entry["kind"] == "id" and not entry["archives"] and not entry["waits"]
 
 
 def entry_ids(wanted: Wanted, source: str) -> list[str]:
-    """Of everything that is looked up."""
+    """Return the ids of the entries to look up."""
     ids = [message_entry_id(message_key(node, source)) for node in wanted.ids]
     return [*ids, *times_of(wanted.entries, source)]
 
 
 def times_of(subjects: Iterable[SubjectEntry], source: str) -> dict[str, list[int]]:
-    """The entries of subjects, and the times that are looked up in each."""
+    """Return the entries of subjects, and the times to look up in each entry."""
     times: dict[str, list[int]] = defaultdict(list)
     for title, at in {(title_of(entry.key), entry.at) for entry in subjects}:
         for id_ in _subject_ids(title, at - MARGIN, at + MARGIN, source):
@@ -68,7 +68,7 @@ def times_of(subjects: Iterable[SubjectEntry], source: str) -> dict[str, list[in
 
 
 def threads_named(wanted: Wanted, source: str, entries: Mapping[str, Row | None]) -> set[str]:
-    """The threads that the mails may belong to. They may be merged by now, or not need it any more."""
+    """Return the threads that the mails may belong to. Some may be merged or may no longer wait."""
     names: set[str] = set()
     for node in wanted.ids:
         entry = entries.get(message_entry_id(message_key(node, source)))
@@ -82,14 +82,14 @@ def threads_named(wanted: Wanted, source: str, entries: Mapping[str, Row | None]
 
 
 def awaited(node: str, state: ThreadState) -> list[str]:
-    """The ids that are not in the thread, and whose mail would change where this member belongs."""
+    """Return the ids that are not in the thread and whose mail would change where this member belongs."""
     member: ThreadMember = state.members[node]
     named = dict.fromkeys([member.parent, *member.wants])
-    return [one for one in named if one and one not in state.members]
+    return [id_ for id_ in named if id_ and id_ not in state.members]
 
 
 def subject_spans(entries: Iterable[SubjectEntry], source: str) -> dict[str, list[int]]:
-    """The entries that a mail is found by, with its time as a span."""
+    """Return the entries that lead to a mail by subject, with its time as a span."""
     return {
         id_: [at, at]
         for title, at in {(title_of(entry.key), entry.at) for entry in entries}
@@ -98,14 +98,14 @@ def subject_spans(entries: Iterable[SubjectEntry], source: str) -> dict[str, lis
 
 
 def with_thread(entry: Row, name: str) -> Row:
-    """The id's entry with another thread that waits for it; a full one stays as it is."""
+    """Return the entry of an id with another waiting thread. A full entry does not change."""
     if name in entry["waits"] or len(entry["waits"]) >= MAX_THREADS:
         return entry
     return {**entry, "waits": sorted([*entry["waits"], name])}
 
 
 def with_span(entry: Row, name: str, span: Sequence[int]) -> Row:
-    """The subject's entry with a thread that matches at these times, too."""
+    """Return the entry of a subject with a thread that matches at these times, unless the entry is full."""
     threads: Spans = entry["threads"]
     if name not in threads and len(threads) >= MAX_THREADS:
         return entry
@@ -122,5 +122,5 @@ def _subject_ids(title: str, first: int, last: int, source: str) -> list[str]:
     return [_subject_entry_id(period, title, source) for period in periods]
 
 
-# A thread's messages share a subject, which is looked up and then stored.
+# Cached, because the messages of a thread share a subject, which is looked up and then stored.
 _subject_entry_id = lru_cache(10_000)(subject_entry_id)

@@ -1,4 +1,4 @@
-"""Finishes moves of messages that a worker committed and then broke off."""
+"""Finish moves of messages that a worker committed but did not announce."""
 
 from shared.azure.connections import Clients
 from shared.azure.cosmos.session import Session
@@ -7,7 +7,7 @@ from shared.thread_store.moving import announce_keys
 
 
 async def finish_moves(clients: Clients, source: str, session: Session) -> None:
-    """Those of all commits to the threads of the source. That another worker does the same does no harm."""
+    """Finish the moves of all commits to the source. If another worker does the same, nothing changes."""
     commit = ThreadCommit(clients, source, session)
     await announce_moves(clients, commit, await commit.finish_open(), session)
 
@@ -15,6 +15,6 @@ async def finish_moves(clients: Clients, source: str, session: Session) -> None:
 async def announce_moves(
     clients: Clients, commit: ThreadCommit, result: CommitResult, session: Session
 ) -> None:
-    """Have the stages pass the labels on; then the moves are done."""
+    """Announce the messages, so that stages pass their labels on, then delete the todos."""
     await announce_keys(clients, {*result.threads, *result.moved, *result.touched}, session)
     await commit.forget_todos(result)

@@ -1,10 +1,10 @@
-"""Messages as they are stored, built from parsed mails, with all their copies.
+"""Build the stored documents of messages from parsed mails and all their copies.
 
-Of several mails with one id, the first in the list's own order is the source's message: by the archives as
-they came, then by the place in the archive, and never by a date in the mail. The entry of the id has the
-copies, so one commit decides which counts. A copy that says something else is a conflict: it is counted and
-shown, and changes nothing else. A pydantic model would cost more than parsing; a test compares the result
-with the model.
+Several mails may have one id. The source's message is the first of them in list order: by arrival of the
+archive, then by the place in the archive, and never by a date in the mail. The entry of the id has the
+copies, so one commit decides which copy is first. A copy with other content is a conflict, which is only
+counted and shown. Documents are built without a pydantic model, which would cost more than parsing
+(`tests/thread_store/test_message_documents.py` compares them with the model).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from shared.models.threads import Message
 from shared.threading.prepared_message import PreparedMessage, latest_date
 
 MAX_COPIES = 100
-"""Of one message: the first ones. The archives are all kept."""
+"""The number of copies that a message keeps. It keeps all archives."""
 
 StoredCopy = dict[str, Any]
 Row = Mapping[str, Any]
@@ -36,10 +36,10 @@ class ArchiveOfSource:
 
 @dataclass(frozen=True)
 class IncomingMessage:
-    """A message of a slice, with all its copies there."""
+    """A message of a slice, with all its copies in the slice."""
 
     message: PreparedMessage
-    """The first copy of the slice."""
+    """The first copy in the slice."""
     archive: ArchiveOfSource
     copies: Sequence[StoredCopy]
 
@@ -48,28 +48,28 @@ class IncomingMessage:
         return message_key(self.message.node, self.archive.source)
 
     def copies_with(self, stored: Sequence[StoredCopy]) -> list[StoredCopy]:
-        """All copies in order, those of other archives included."""
+        """Return all copies in list order, including the copies of other archives."""
         return in_list_order([*stored, *self.copies])
 
     def is_first(self, copies: Sequence[StoredCopy]) -> bool:
-        """Whether the slice's copy comes before all others: then it is the one to store."""
+        """Return whether the slice's copy comes before all others, so that it is stored."""
         return (copies[0]["archive_id"], copies[0]["place"]) == (
             self.archive.id,
             self.message.document["place"],
         )
 
     def says_the_same(self, copies: Sequence[StoredCopy]) -> bool:
-        """Whether the slice's copy says what the first one says: then its links are those of the message."""
+        """Return whether the slice's copy has the content of the first copy, so that its links count."""
         return bool(copies[0]["identity"] == self.message.document["identity"])
 
 
 def incoming_messages(
     messages: Iterable[PreparedMessage], archive: ArchiveOfSource
 ) -> dict[str, IncomingMessage]:
-    """By node."""
+    """Return the messages of a slice with their copies, by node."""
     by_node: dict[str, list[PreparedMessage]] = {}
     latest = latest_date(archive.arrived)
-    for message in (one.not_after(latest) for one in messages):
+    for message in (message.not_after(latest) for message in messages):
         by_node.setdefault(message.node, []).append(message)
     return {
         node: IncomingMessage(
@@ -80,7 +80,7 @@ def incoming_messages(
 
 
 def in_list_order(copies: Sequence[StoredCopy]) -> list[StoredCopy]:
-    """Each once, the first ones."""
+    """Return the first copies in list order, each copy once."""
     if len(copies) == 1:
         return list(copies)
     unique = {(copy["archive_id"], *copy["place"]): copy for copy in copies}
@@ -97,14 +97,14 @@ def _place(message: PreparedMessage) -> list[int]:
 
 
 def _copy(message: PreparedMessage, archive: ArchiveOfSource) -> StoredCopy:
-    said = {name: message.document[name] for name in ("place", "variant", "identity")}
-    return {"archive_id": archive.id, "arrived": archive.arrived, **said}
+    fields = {name: message.document[name] for name in ("place", "variant", "identity")}
+    return {"archive_id": archive.id, "arrived": archive.arrived, **fields}
 
 
 def provenance(
     source: str, copies: Sequence[StoredCopy], archives: Collection[str], elsewhere: Collection[Row]
 ) -> dict[str, Any]:
-    """The fields that say where a message comes from, and what else goes by its id."""
+    """Return the fields that say where a message comes from and whether other content has its id."""
     identity = copies[0]["identity"]
     others = {row["source"]: row["identity"] for row in elsewhere}
     same = [name for name, other in others.items() if other == identity]
@@ -121,16 +121,16 @@ def provenance(
     }
 
 
-ADDED_BYTES = 1500  # at most, beside what was parsed, for a message with a few copies
-_REPLACED = datetime.min.replace(tzinfo=UTC)  # by the time that the message is stored
+ADDED_BYTES = 1500  # at most, in addition to the parsed fields, for a message with a few copies
+_REPLACED = datetime.min.replace(tzinfo=UTC)  # a placeholder for the time of storing
 _EMPTY = Message(
     id="-", message_key="-", message_id="-", archive_id="-", thread_id="-", created_at=_REPLACED
 ).to_cosmos()
-"""What a new message has besides what was parsed."""
+"""The fields of a new message that are not parsed."""
 
 
 def stored_message(message: PreparedMessage, thread_id: str, source: str, created: str) -> dict[str, Any]:
-    """A copy as a document, without its provenance."""
+    """Return a copy as a document, without its provenance."""
     document = message.document
     key = message_key(message.node, source)
     return {
@@ -153,7 +153,7 @@ def raw_message(
     labels: Mapping[str, Any],
     etag: str | None = None,
 ) -> RawDocument:
-    """The document to write: a new one, or in the place of the one with this ETag."""
+    """Return the document to create, or to replace if there is an ETag."""
     document = {
         **stored_message(incoming.message, thread_id, incoming.archive.source, created),
         **labels,
@@ -163,7 +163,7 @@ def raw_message(
 
 
 def parsed_mail(message: Message) -> ParsedMail:
-    """A stored message as the parser returned it, as far as threading needs it."""
+    """Return a stored message as a parsed mail, with the fields that threading needs."""
     return ParsedMail(
         message_key=message.message_key,
         message_id=message.message_id,

@@ -1,8 +1,8 @@
-"""Writes messages and their labels as the entries of their ids say, after these were committed.
+"""Write messages and their labels as the committed entries of their ids say.
 
-A message is created, replaced or labelled on the condition that it is as it was read. Then the version of
-the source is read at the primary: where somebody has committed since, all is compared once more. So whoever
-commits last also looks last.
+A message is created, replaced or labeled on the condition that it has not changed since it was read. Then the
+version of the source is read at the primary. If another worker has committed since, all messages are compared
+once more. So the worker that commits last also compares last.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -39,14 +39,14 @@ class _Writes:
     changed: set[str] = field(default_factory=set)
     """Threads with a message that gets other content, or other conflicts."""
     overtaken: set[str] = field(default_factory=set)
-    """Keys of messages that were written by a later version of the source than the version that was read."""
+    """Keys of messages whose labels have a later version of the source than the version that was read."""
 
 
 class MessageWriter:
     def __init__(
         self, clients: Clients, state: SourceState, session: Session, *, labels_chunks: bool = False
     ) -> None:
-        """`labels_chunks`: the caller gives chunks their archives itself, so that no stage has to."""
+        """`labels_chunks`: the caller updates the archives of chunks itself, so that no stage has to."""
         self._clients, self._store = clients, clients.store
         self._state, self._session = state, session
         self._passed_on = {"thread_id", "conflicts"} | (set() if labels_chunks else {"archive_ids"})
@@ -57,9 +57,9 @@ class MessageWriter:
         self._has_written = False
 
     async def write(self, keys: Collection[str], incoming: Mapping[str, IncomingMessage]) -> None:
-        """`incoming` has those whose content is at hand, by key; others get their labels.
+        """Write the messages of `incoming`, by key, and the labels of the others.
 
-        A look at all of them that finds nothing to write is the last: whoever commits after it looks itself.
+        A round over all keys that finds nothing to write is the last. A later commit does its own round.
         """
         pending = set(keys)
         for _ in range(MAX_ROUNDS):
@@ -79,7 +79,7 @@ class MessageWriter:
         raise MessagesChangedError
 
     async def _write_once(self, keys: Sequence[str], incoming: Mapping[str, IncomingMessage]) -> set[str]:
-        """Those that have to be looked at again."""
+        """Write once, and return the keys that have to be compared again."""
         state = self._state
         ids = {key: message_entry_id(key) for key in keys}
         await state.need(ids.values())
@@ -119,7 +119,7 @@ class MessageWriter:
                 self.cross_posted |= {mail.key} if others else set()
             return
         if row.get("label_version", 0) > state.version:
-            # Only this worker has the text of its mail: it compares again with the later version.
+            # Only this worker has the text of its mail, so it compares again with the later version.
             writes.overtaken.add(row["id"])
             return
         labels = provenance(state.source, copies, archives, row["elsewhere"])
@@ -138,7 +138,7 @@ class MessageWriter:
         if "conflicts" in changed:
             writes.changed.add(home)
         if not changed.keys().isdisjoint(self._passed_on):
-            # Its chunks name its archives and thread: pending, so that they do even if the event is lost.
+            # Pending, so that its chunks get its archives and thread even if the event is lost.
             writes.patches.append(Patch(row["id"], set=RESET_ATTEMPTS))
 
     async def _perform(self, writes: _Writes) -> set[str]:
@@ -159,7 +159,7 @@ class MessageWriter:
     async def _stored(
         self, keys: Sequence[str], incoming: Mapping[str, IncomingMessage]
     ) -> tuple[dict[str, Row], dict[str, list[Row]]]:
-        """The messages as they are stored, and those of other sources by the id that they share."""
+        """Return the stored messages by key, and the messages of other sources by their shared post id."""
         posts = sorted({incoming[key].message.document["id"] for key in keys if key in incoming})
         others = [key for key in keys if key not in incoming]
         rows: list[Row] = []
@@ -180,18 +180,17 @@ class MessageWriter:
 async def link_cross_posts(
     clients: Clients, source: str, posts: Mapping[str, str], known: Collection[str], session: Session
 ) -> dict[str, str]:
-    """Have the copies of other sources, and the source's own, know of each other. `posts`: post id to key.
+    """Link the copies of a message in several sources to each other. `posts`: post id to key.
 
-    `known` are keys of messages that name copies elsewhere already, which may be gone.
-
-    Of two sources that store at once, the later one sees both. Repeated until a look at the primary finds
-    nothing to write. Returns messages of other sources that got or lost a conflict, with their threads.
+    `known` has keys of messages that name copies in other sources. These copies may be deleted. If two
+    sources store at the same time, the later source sees both copies. Repeats until a query at the primary
+    finds nothing to write. Returns messages of other sources that got or lost a conflict, with their threads.
     """
     store, touched = clients.store, dict[str, str]()
     for _ in range(MAX_ROUNDS):
         await store.refresh(Message, session)
         rows = await store.query_by_ids(COPIES_ELSEWHERE, sorted(posts), session, source=source)
-        # Also those of earlier rounds: the copy that a message was told of may be deleted since.
+        # Earlier rounds count, because a copy that a message names may be deleted since.
         shared = sorted({*known, *(posts[row["post_id"]] for row in rows)})
         known = shared
         if not shared:
@@ -224,6 +223,6 @@ def _cross_post_patches(rows: Iterable[Row]) -> tuple[list[Patch], set[str], dic
 
 
 def cross_post_changes(row: Row, others: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """What a message has to say of the copies that other sources have."""
+    """Return the fields of a message that change because of its copies in other sources."""
     known = provenance(row["source"], row["copies"], row["archive_ids"], [*others])
     return {name: known[name] for name in ("elsewhere", "sources", "conflicts") if known[name] != row[name]}

@@ -1,8 +1,8 @@
-"""Finds the documents of threads and of events, and announces messages that have another label.
+"""Find the documents of threads and events, and announce messages whose labels have changed.
 
-A document never moves: its partition follows from its id. The label of a message follows a commit
-(`message_writer.py`). A message with another label is pending: chunking passes the label on to its chunks,
-and embedding to their vectors. A thread of which nothing is left stays as a redirect (`merged_into`).
+A document never moves, because its partition follows from its id. The label of a message is written after a
+commit (`message_writer.py`). A message with a new label is pending. Chunking passes the label on to its
+chunks, and embedding to their vectors. A thread that was merged stays as a redirect (`merged_into`).
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -24,11 +24,11 @@ MAX_REDIRECTS = 50  # damaged documents may point to each other
 
 
 class ThreadMovedError(ConflictError):
-    """A message or thread became part of another thread while it was worked on: the stage repeats."""
+    """A message or thread became part of another thread while a stage worked on it. The stage repeats."""
 
 
 async def find_resolved(clients: Clients, thread_id: str, session: Session) -> Thread | None:
-    """The thread that it is part of now: itself, or the one that it was merged into."""
+    """Return the thread, or the thread that it was merged into."""
     thread = None
     for _ in range(MAX_REDIRECTS):
         thread = await clients.store.find(Thread, thread_id, session)
@@ -39,19 +39,19 @@ async def find_resolved(clients: Clients, thread_id: str, session: Session) -> T
 
 
 async def resolve_thread(clients: Clients, thread_id: str, session: Session) -> str:
-    """Its id. That of a thread that does not exist stays as it is."""
+    """Return the id of the thread after redirects. The id of a missing thread does not change."""
     thread = await find_resolved(clients, thread_id, session)
     return thread_id if thread is None else thread.id
 
 
 async def announce_keys(clients: Clients, keys: Collection[str], session: Session) -> None:
-    """The same for messages by their keys, as they are stored."""
+    """Announce the stored messages with these keys."""
     found = await clients.store.query_by_ids(MESSAGES_BY_KEY, sorted(keys), session)
     await announce_messages(clients, [read_document(Message, row) for row in found], session)
 
 
 async def announce_messages(clients: Clients, messages: Sequence[Message], session: Session) -> None:
-    """Have the labels of these messages passed on. Where the event is lost, the sweep asks for them."""
+    """Publish events, so that stages pass labels on. If an event is lost, the sweep publishes it again."""
     now, by_archive = clients.runtime.now(), dict[str, list[tuple[str, str]]]()
     for message in messages:
         by_archive.setdefault(message.archive_id, []).append((message.id, message.thread_id))
@@ -65,7 +65,7 @@ async def announce_messages(clients: Clients, messages: Sequence[Message], sessi
 
 
 async def threads_of_messages(clients: Clients, keys: Collection[str], session: Session) -> dict[str, str]:
-    """The threads that these messages are in now."""
+    """Return the current thread of each of these messages."""
     rows = await clients.store.query_by_ids(THREADS_OF_MESSAGES, sorted(keys), session)
     return {row["id"]: row["thread_id"] for row in rows}
 
@@ -73,7 +73,7 @@ async def threads_of_messages(clients: Clients, keys: Collection[str], session: 
 async def load_announced_messages(
     clients: Clients, keys: Sequence[str], archive_id: str, session: Session
 ) -> list[Message]:
-    """In order. Those that were deleted with this archive are left out."""
+    """Load messages in order, without messages that were deleted with this archive."""
     found = await clients.store.find_many(Message, keys, session)
     if len(found) < len(set(keys)) and not await was_removed(clients.store, archive_id, session):
         raise _missing(Message.container, keys, found)
@@ -81,7 +81,7 @@ async def load_announced_messages(
 
 
 async def load_announced_chunks(clients: Clients, data: ChunksPrepared, session: Session) -> list[Chunk]:
-    """In order. Those that were deleted are left out; an earlier delivery may have left their vectors."""
+    """Load chunks in order, without deleted chunks. Delete vectors that an earlier delivery left of these."""
     found = await clients.store.find_many(Chunk, data.chunk_ids, session)
     absent = [id_ for id_ in data.chunk_ids if id_ not in found]
     lost = await delete_lost_vectors(clients, absent, session)
@@ -94,7 +94,7 @@ async def load_announced_chunks(clients: Clients, data: ChunksPrepared, session:
             raise _missing(Chunk.container, data.chunk_ids, set(data.chunk_ids) - {*unexplained})
     if lost != set(absent):
         found |= await clients.store.find_many(Chunk, absent, session)
-    # What another archive has, too, is embedded all the same.
+    # A chunk that another archive also has is embedded in any case.
     own = [id_ for id_, chunk in found.items() if set(chunk.archive_ids) <= {data.archive_id}]
     if own and await _is_removed(clients, data.archive_id, session):
         found = {id_: chunk for id_, chunk in found.items() if id_ not in own}

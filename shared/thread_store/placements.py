@@ -1,4 +1,4 @@
-"""Placements: an operator decides where messages belong, against what the mails say themselves."""
+"""Placements: an operator decides where messages belong, whatever their headers are."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,20 +16,20 @@ MAX_SHOWN = 50
 
 
 def placed(links: Sequence[ReplyLinks], parents: Mapping[str, str]) -> list[ReplyLinks]:
-    """With the operator's word in place of the mail's own, where there is one."""
+    """Return the links, with the operator's parent in place of the mail's own ancestors."""
     if not parents:
         return list(links)
     return [_placed(own, parents[own.node]) if own.node in parents else own for own in links]
 
 
 def _placed(links: ReplyLinks, parent: str) -> ReplyLinks:
-    """The message seeks nothing by its subject; others may still find it by that."""
+    """Return links that seek nothing by subject. Other messages may still find the message by its subject."""
     entries = [entry._replace(seeks=NEVER) for entry in links.entries]
     return ReplyLinks(links.node, [parent] if parent else [], entries, decided=BY_OPERATOR)
 
 
 async def placements_of(store: Store, thread: Thread, session: Session) -> list[Placement]:
-    """Of messages that are in the thread, or were taken out of it; undone ones too, the latest last."""
+    """Return placements of messages that are or were in the thread, also undone ones, the latest last."""
     members = {member["id"] for member in thread.threading.get("members", [])}
     rows = store.query(PLACEMENTS_OF_SOURCE, session, partition=thread.source or "")
     found = [read_document(Placement, row) async for row in rows]
@@ -42,7 +42,7 @@ async def placements_of(store: Store, thread: Thread, session: Session) -> list[
 
 
 async def shown_placements(store: Store, thread: Thread, session: Session) -> list[ShownPlacement]:
-    """The latest of them, for readers of the thread. A thread without corrections has none."""
+    """Return the latest placements for readers of the thread. A thread without corrections has none."""
     if not thread.corrections:
         return []
     members = {member["id"] for member in thread.threading.get("members", [])}
@@ -60,7 +60,7 @@ async def shown_placements(store: Store, thread: Thread, session: Session) -> li
 
 
 def placement_notes(placements: Iterable[ShownPlacement]) -> tuple[str, ...]:
-    """Notes on messages that were taken out of the thread, which its flag does not show."""
+    """Return notes on messages that were taken out of the thread."""
     return tuple(
         f"An operator has put a message elsewhere on {placement.at:%Y-%m-%d}."
         for placement in placements

@@ -1,7 +1,7 @@
-"""Plans one commit: what a few mails, or a deletion, change in the threads and entries of their source.
+"""Plan one commit: the changes that mails or a deletion make to the threads and entries of their source.
 
-A plan is one transactional batch on the condition that the source has the version that was read. It is made
-of what the source's state says, and writes nothing.
+A plan is one transactional batch on the condition that the source has the version that was read. Planning
+reads the state of the source and writes nothing.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -57,29 +57,29 @@ MAX_BATCH_BYTES = 1_900_000  # of the two million that a batch may have
 
 @dataclass
 class CommitPlan:
-    """What a commit writes, and what the state is after it."""
+    """The writes of a commit, and the state after it."""
 
     version: int
-    """That it goes by; the commit raises it by one."""
+    """The version that was read, or 0. The commit raises it."""
     homes: dict[str, str] = field(default_factory=dict)
-    """The thread of each message that it is about, by node."""
+    """The thread of each planned message, by node."""
     entries: dict[str, Row | None] = field(default_factory=dict)
-    """None: deleted."""
+    """None deletes the entry."""
     threads: dict[str, Thread | None] = field(default_factory=dict)
     states: dict[str, ThreadState] = field(default_factory=dict)
     etags: dict[str, str] = field(default_factory=dict)
-    """Of the threads that are replaced or deleted."""
+    """The ETags of the threads that are replaced or deleted."""
     todo: Row | None = None
     result: ThreadingResult | None = None
     takes_out: bool = False
-    """Whether messages leave the record."""
+    """Whether the plan removes messages from a thread for good."""
 
     @property
     def is_empty(self) -> bool:
         return not (self.entries or self.threads or self.todo)
 
     def operations(self, source: str, now: datetime) -> list[BatchWrite]:
-        """The version first: where it is refused, all that was read is out of date."""
+        """Return the writes, the version first. If the version is refused, all that was read is outdated."""
         writes = [self._raising(source, now)]
         for name, thread in sorted(self.threads.items()):
             etag = self.etags.get(name)
@@ -96,7 +96,7 @@ class CommitPlan:
         return writes
 
     def next_version(self, now: datetime) -> int:
-        """From the clock's milliseconds at first, so that a number never comes back."""
+        """Return the next version. The clock gives the first version, so that no version is used twice."""
         return self.version + 1 if self.version else int(now.timestamp() * 1000)
 
     def _raising(self, source: str, now: datetime) -> BatchWrite:
@@ -109,7 +109,7 @@ class CommitPlan:
 
 
 def fits(operations: Sequence[BatchWrite]) -> bool:
-    """Whether one batch can take them."""
+    """Return whether the operations fit one batch."""
     size = sum(json_bytes_at_most(dict(write.document)) for write in operations if write.document is not None)
     return len(operations) <= MAX_OPERATIONS and size <= MAX_BATCH_BYTES
 
@@ -121,19 +121,19 @@ class Planner:
         self._source = state.source
 
     async def add(self, incoming: Sequence[IncomingMessage], *, alone: bool = False) -> CommitPlan:
-        """The plan for these mails. `alone`: one whose threads do not fit a batch, and which joins none."""
+        """Return the plan for these mails. `alone`: a mail whose plan fits no batch joins no thread."""
         state, by_node = self._state, {mail.message.node: mail for mail in incoming}
         before = await state.homes(by_node)
         entries = {node: self._with_copies(mail) for node, mail in by_node.items()}
-        # A copy that says something else than the first one has no part in threading, unless no mail has yet.
-        taken = [
+        # A copy with other content than the first copy is threaded only if no copy is in a thread yet.
+        threaded = [
             mail
             for node, mail in by_node.items()
             if mail.says_the_same(entries[node]["copies"]) or node not in before
         ]
         if alone:
-            taken = [mail for mail in taken if mail.message.node not in before]
-        links = [mail.message.links for mail in taken]
+            threaded = [mail for mail in threaded if mail.message.node not in before]
+        links = [mail.message.links for mail in threaded]
         links = (
             [ReplyLinks(own.node, [], [], BY_LIMIT) for own in links]
             if alone
@@ -144,7 +144,7 @@ class Planner:
         moved = {node: new for node, (_, new) in result.moved.items() if node in before}
         homes = before | moved | result.assignments
         facts: dict[str, list[MessageFacts]] = {}
-        for mail in taken:
+        for mail in threaded:
             node = mail.message.node
             fact = {**mail.message.document, "archive_ids": entries[node]["archives"]}
             facts.setdefault(homes[node], []).append(fact)
@@ -166,7 +166,7 @@ class Planner:
         return plan
 
     async def rethread(self, links: ReplyLinks, facts: MessageFacts) -> CommitPlan:
-        """The plan for a stored message whose place was decided anew."""
+        """Return the plan for a stored message whose placement has changed."""
         before = await self._state.homes([links.node])
         placed_links = placed([links], self._state.placements)
         known = await self.known(placed_links, before.values())
@@ -190,13 +190,13 @@ class Planner:
         facts: Mapping[str, MessageFacts],
         redirects: Sequence[str],
     ) -> CommitPlan:
-        """The plan for a thread without these mails; `links` are those of all the others."""
+        """Return the plan for a thread without these mails. `links` has the links of all the others."""
         state = self._state
         base = state.living([name])[name]
         others = placed(links, state.placements)
         known = await self.known(others, [])
         known.pop(name, None)
-        result = assign_within_limit(others, {one: state.state_of(one) for one in known}, self._source)
+        result = assign_within_limit(others, {other: state.state_of(other) for other in known}, self._source)
         plan = await self._removed(name, base, result, known, facts, redirects)
         if not fits(plan.operations(self._source, self._now)):
             left = ThreadState(
@@ -210,7 +210,7 @@ class Planner:
         return plan
 
     def redirect_without(self, redirect: Thread, archive_id: str) -> CommitPlan:
-        """The plan for a redirect of which an archive goes: it leads on, or is deleted with its target."""
+        """Return the plan for a redirect without this archive. A redirect without a target is deleted."""
         plan, name = CommitPlan(self._state.version), redirect.id
         archives = [other for other in redirect.archive_ids if other != archive_id]
         if not self._state.living([name]):
@@ -221,7 +221,7 @@ class Planner:
         return plan
 
     def without_archive(self, thread: Thread, archives: Collection[str]) -> CommitPlan:
-        """The plan for a thread whose messages are all in other archives, too."""
+        """Return the plan for a thread whose messages are all in other archives as well."""
         plan = CommitPlan(self._state.version)
         if set(thread.archive_ids) != set(archives):
             plan.threads[thread.id] = thread.model_copy(update=archive_fields(archives))
@@ -257,7 +257,7 @@ class Planner:
     async def known(
         self, links: Sequence[ReplyLinks], names: Iterable[str] = (), *, alone: bool = False
     ) -> dict[str, Thread]:
-        """The threads that the mails may belong to, or that may belong to them."""
+        """Return the threads that the mails may join, or that may join the mails."""
         state, source = self._state, self._source
         if alone:
             own = {thread_id(mail.node, source) for mail in links}
@@ -265,7 +265,7 @@ class Planner:
             return state.living(own)
         wanted = wanted_by(links)
         await state.need(entry_ids(wanted, source))
-        # The ids that threads of these mails alone can have; references in a circle excepted.
+        # The ids that threads of these mails alone can have, except for references in a circle.
         own = {thread_id(mail.ancestors[-1] if mail.ancestors else mail.node, source) for mail in links}
         found = {*own, *names, *state.todo_threads(), *threads_named(wanted, source, state.entries)}
         await state.need([], found)
@@ -282,7 +282,7 @@ class Planner:
     async def _assigned(
         self, links: Sequence[ReplyLinks], known: dict[str, Thread]
     ) -> tuple[ThreadingResult, dict[str, Thread]]:
-        """A thread may get the id of one that exists: then that one belongs to it."""
+        """Assign the mails to threads, again with each stored thread that has the id of a new thread."""
         state = self._state
         while True:
             states = {name: state.state_of(name) for name in known}
@@ -388,7 +388,7 @@ class Planner:
     def _enter(
         self, plan: CommitPlan, node: str, home: str, state: ThreadState, subjects: Iterable[SubjectEntry]
     ) -> None:
-        """Have the mail's thread found by the ids that it waits for, and by its subjects."""
+        """Add the thread to the entries of the ids that the mail waits for, and of its subjects."""
         now = stored_time(self._now)
         for wanted in awaited(node, state):
             id_ = message_entry_id(message_key(wanted, self._source))
@@ -408,7 +408,7 @@ class Planner:
             plan.entries.pop(entry["id"], None)
 
     async def rehome(self, keys: Sequence[str], dropped: Collection[str] = ()) -> CommitPlan:
-        """The plan by which entries follow messages that moved: where they are, and what they wait for."""
+        """Return the plan that updates the entries of moved messages and removes dropped threads."""
         state = self._state
         ids = [message_entry_id(key) for key in keys]
         await state.need(ids)
@@ -416,16 +416,16 @@ class Planner:
         homes = await state.homes(nodes)
         await state.need(
             {
-                message_entry_id(message_key(one, self._source))
+                message_entry_id(message_key(wanted, self._source))
                 for node, home in homes.items()
-                for one in awaited(node, state.state_of(home))
+                for wanted in awaited(node, state.state_of(home))
             }
         )
         subjects: dict[str, list[SubjectEntry]] = {}
         for home in sorted(set(homes.values())):
-            for said in sorted(state.state_of(home).subjects):
-                if homes.get(said.node) == home:
-                    subjects.setdefault(said.node, []).append(said)
+            for subject in sorted(state.state_of(home).subjects):
+                if homes.get(subject.node) == home:
+                    subjects.setdefault(subject.node, []).append(subject)
         await state.need({id_ for own in subjects.values() for id_ in subject_spans(own, self._source)})
         plan = CommitPlan(state.version)
         for node, home in sorted(homes.items()):
@@ -450,7 +450,7 @@ class Planner:
             self._put(plan, entry)
 
     async def forget(self, ids: Sequence[str], names: Collection[str]) -> CommitPlan:
-        """The plan by which these entries no longer name these threads."""
+        """Return the plan that removes these threads from these entries."""
         await self._state.need(ids)
         plan = CommitPlan(self._state.version)
         for id_ in ids:
@@ -460,7 +460,7 @@ class Planner:
         return plan
 
     async def take_out(self, ids: Sequence[str], archive_id: str) -> CommitPlan:
-        """The plan by which these messages no longer come from this archive."""
+        """Return the plan that removes this archive from these entries of messages."""
         await self._state.need(ids)
         plan = CommitPlan(self._state.version)
         for id_ in ids:
@@ -481,6 +481,6 @@ def without_threads(entry: Row, names: Collection[str]) -> Row:
 
 
 def part_of(plan: CommitPlan, operations: int) -> CommitPlan:
-    """As much of a plan of entries alone as one batch takes; another plan has the rest."""
+    """Return as much of a plan of entries alone as fits one batch. A later plan has the rest."""
     some = dict(sorted(plan.entries.items())[: operations - 1])
     return replace(plan, entries=some)

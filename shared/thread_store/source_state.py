@@ -1,4 +1,4 @@
-"""What a source's threads are at one version: read as far as a plan needs it, and kept for the next plan."""
+"""The threads and entries of a source at one version, read as plans need them."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -21,7 +21,7 @@ MAX_REDIRECTS = 50  # damaged documents may point to each other
 
 
 class SourceState:
-    """The version is read first: a commit on that condition proves that nothing else has changed since."""
+    """The version is read first, so a commit on that version proves that nothing else has changed since."""
 
     def __init__(self, store: Store, source: str, session: Session, archive_id: str | None = None) -> None:
         self._store, self._session = store, session
@@ -29,17 +29,17 @@ class SourceState:
         self.partition = source_key(source)
         self._archive_id = archive_id
         self.version = 0
-        """0 where the source has none yet."""
+        """0 if the source has no version yet."""
         self.entries: dict[str, Row | None] = {}
         self.threads: dict[str, Thread | None] = {}
-        """Redirects, too."""
+        """Threads and redirects."""
         self.todos: list[Row] = []
         self.placements: dict[str, str] = {}
         self.tombstone: Row | None = None
         self._states: dict[str, ThreadState] = {}
 
     async def read(self) -> None:
-        """Begin with the version that there is now; nothing that was read before counts."""
+        """Read the version and the open entries, and discard all that was read before."""
         found = await self._store.find(SourceVersion, version_entry_id(self.source), self._session)
         self.version = found.version if found is not None else 0
         self.entries, self.threads, self._states = {}, {}, {}
@@ -57,12 +57,12 @@ class SourceState:
                 self.tombstone = row
 
     async def is_unchanged(self) -> bool:
-        """Whether nobody has committed since, as the primary has it."""
+        """Return whether the primary still has the version that was read."""
         found = await self._store.find_latest(SourceVersion, version_entry_id(self.source), self._session)
         return (found.version if found is not None else 0) == self.version
 
     async def need(self, entries: Iterable[str], threads: Iterable[str] = ()) -> None:
-        """Read those of these that are not known yet, and where redirects lead."""
+        """Read the entries and threads that are not known yet, and the targets of redirects."""
         names = [id_ for id_ in dict.fromkeys(entries) if id_ not in self.entries]
         wanted = {name for name in threads if name not in self.threads}
         while names or wanted:
@@ -84,7 +84,7 @@ class SourceState:
             names, wanted = [], targets - self.threads.keys()
 
     def resolved(self, name: str) -> str:
-        """The thread at the end of its redirects."""
+        """Return the id of the thread at the end of the redirects."""
         for _ in range(MAX_REDIRECTS):
             thread = self.threads.get(name)
             if thread is None or not thread.merged_into:
@@ -93,7 +93,7 @@ class SourceState:
         return name
 
     def living(self, names: Iterable[str]) -> dict[str, Thread]:
-        """Those of these threads that exist; of a redirect the thread that it leads to."""
+        """Return the threads that exist, after redirects."""
         found = {name: self.threads.get(name) for name in sorted({self.resolved(name) for name in names})}
         return {
             name: thread for name, thread in found.items() if thread is not None and not thread.merged_into
@@ -108,11 +108,11 @@ class SourceState:
         return self._states[name]
 
     def todo_threads(self) -> set[str]:
-        """Threads that members have moved to, of which the entries may not know yet."""
+        """Return the threads that members have moved to, which entries may not name yet."""
         return {name for todo in self.todos for name in todo["threads"]}
 
     async def homes(self, nodes: Collection[str]) -> dict[str, str]:
-        """The thread of each of these mails that is a member of one."""
+        """Return the thread of each of these mails that is in a thread."""
         keys = {node: message_entry_id(message_key(node, self.source)) for node in nodes}
         await self.need(keys.values())
         hints = {
@@ -139,7 +139,7 @@ class SourceState:
         states: Mapping[str, ThreadState],
         todo: Row | None,
     ) -> None:
-        """What a commit of one's own has made of it."""
+        """Update the state after this worker's own commit."""
         self.version = version
         self.entries.update(entries)
         for name, thread in threads.items():
@@ -150,6 +150,6 @@ class SourceState:
             self.todos = [*self.todos, todo]
 
     def forget_thread(self, name: str) -> None:
-        """Have it read again: a stage has changed something else of it."""
+        """Discard a thread that changed apart from the version, so that it is read again."""
         self.threads.pop(name, None)
         self._states.pop(name, None)

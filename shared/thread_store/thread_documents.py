@@ -1,9 +1,9 @@
-"""Builds a thread's document from what is known of its messages.
+"""Build a thread's document from what is known of its messages.
 
-A thread that only grows takes its new messages in: every field is a union, a minimum or a maximum, so the
-order in which archives come in does not matter. One that lost a message, or got messages of another thread,
-is `inexact`: it has what can be said without its messages, and orchestration sets the rest when all are
-stored.
+A thread that only grows adds its new messages to the document. Every field is a union, a minimum or a
+maximum, so the order of archives does not matter. A thread that lost a message, or got messages of another
+thread, is `inexact`. Its document has what is known without its messages. Orchestration sets the rest when
+all are stored.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ from shared.threading.subject_links import read_subject, title_of
 MAX_PARTICIPANTS = 500
 
 MessageFacts = Mapping[str, Any]
-"""What a thread says of a message: subject, from, date, draft_mentions, archive_ids, as they are stored."""
+"""The stored fields of a message for its thread: subject, from, date, draft_mentions, archive_ids."""
 
 
 @dataclass(frozen=True)
@@ -35,18 +35,18 @@ class ThreadChanges:
     result: ThreadingResult
     known: Mapping[str, Thread]
     added: Mapping[str, Sequence[MessageFacts]]
-    """What comes to each thread."""
+    """The new messages of each thread."""
     also_in: Mapping[str, str] = field(default_factory=dict)
     """An archive that has conflicting copies of a thread's messages."""
     reborn: Mapping[str, Thread] = field(default_factory=dict)
-    """Redirects that are threads again, and threads that are made again of what a deletion leaves."""
+    """Redirects that are threads again, and threads that are built again after a deletion."""
     replaced: frozenset[str] = frozenset()
-    """Threads of which a message has other content now."""
+    """Threads with a message that has new content."""
     archives: Mapping[str, Collection[str]] = field(default_factory=dict)
-    """All archives of threads whose members have changed, by the entries of these."""
+    """All archives of threads whose members have changed, as the entries of the members say."""
 
     def origins(self, name: str) -> list[Thread]:
-        """The threads that messages of this one come from."""
+        """Return the threads that messages of this thread come from."""
         olds = {old for old, new in self.result.moved.values() if new == name and old in self.known}
         return [self.known[old] for old in sorted(olds)]
 
@@ -57,7 +57,7 @@ class ThreadChanges:
 
 
 def thread_documents(changes: ThreadChanges, now: datetime) -> list[Thread]:
-    """The thread documents that change: by new messages, or because messages moved."""
+    """Return the thread documents that change, because messages are new, replaced or moved."""
     gone = {merge.thread_id for merge in changes.result.merges}
     also = {name for name in changes.also_in if name in changes.known}
     names = {*changes.result.threads, *changes.added, *also, *changes.replaced} - gone
@@ -92,7 +92,7 @@ def _document(name: str, changes: ThreadChanges, now: datetime) -> Thread:
 
 
 def _new(name: str, root: str, before: Thread | None, now: datetime) -> Thread:
-    """It has nothing of what had its id before, but for how often that was corrected."""
+    """Return a new thread. Only the ETag and the number of corrections come from an earlier document."""
     thread = Thread(id=name, thread_id=name, root_message_id=root, archive_id="-", created_at=now)
     if before is None:
         return thread
@@ -102,9 +102,9 @@ def _new(name: str, root: str, before: Thread | None, now: datetime) -> Thread:
 async def describe_inexact(
     clients: Clients, threads: Sequence[ReadyThread], session: Session
 ) -> list[ReadyThread]:
-    """Set dates, people and subject of those that are inexact. Those that changed meanwhile are left out.
+    """Set dates, people and subject of inexact threads. Threads that have changed since are left out.
 
-    The archives are the commits' to set: a label may be behind its entry.
+    Only commits set the archives, because a label may be older than its entry.
     """
     due = [ready.thread for ready in threads if ready.thread.inexact]
     keys = sorted({key for thread in due for key in member_keys(thread)})
@@ -126,14 +126,14 @@ async def describe_inexact(
 
 
 def _is_named_so(thread: Thread, opening: Opening) -> bool:
-    """Whether its subject comes from what opens it now."""
+    """Return whether the subject comes from the current opening."""
     if opening.root:
         return thread.subject_at == _BY_ROOT
     return thread.subject_at != _BY_ROOT and _title(thread.subject) == opening.title
 
 
 def facts_of_thread(facts: Sequence[MessageFacts], opening: Opening) -> dict[str, Any]:
-    """What a thread says of its messages, made of all of them."""
+    """Return the fields of a thread that come from all its messages."""
     archives = {id_ for fact in facts for id_ in fact["archive_ids"]}
     return {**_shown([], facts, opening), **archive_fields(archives), "message_count": len(facts)}
 
@@ -159,21 +159,21 @@ def _shown(earlier: Sequence[Thread], facts: Sequence[MessageFacts], opening: Op
 
 
 _BY_ROOT = datetime(1900, 1, 1, tzinfo=UTC)
-"""In place of a date: the thread's first message gave the subject, whatever dates others claim."""
+"""A marker in place of a date: the first message gave the subject, whatever dates others claim."""
 
 
 def _subject(
     earlier: Sequence[Thread], facts: Sequence[MessageFacts], opening: Opening
 ) -> tuple[str, datetime | None]:
-    """The subject of the first message; without it, that of most answers, as the earliest of them has it."""
+    """Return the subject of the first message, else the earliest subject with the title of most answers."""
     known = [(thread.subject_at, thread.subject) for thread in earlier if thread.subject]
-    if not opening.root:  # what an impostor gave is forgotten
+    if not opening.root:  # an impostor's subject does not count
         known = [(at, subject) for at, subject in known if at != _BY_ROOT]
     named = [fact for fact in facts if fact["subject"] and fact["message_id"] != opening.impostor]
     known += [(_BY_ROOT, fact["subject"]) for fact in named if fact["message_id"] == opening.root]
     known += [(_date_of(fact), fact["subject"]) for fact in named]
     if opening.title:
-        known = [one for one in known if _title(one[1]) == opening.title] or known
+        known = [pair for pair in known if _title(pair[1]) == opening.title] or known
     dated = [(at, subject) for at, subject in known if at is not None]
     if dated:
         at, subject = min(dated)
@@ -186,7 +186,7 @@ def _title(subject: str) -> str:
 
 
 def _beginning(earlier: Sequence[Thread], facts: Sequence[MessageFacts], root: str) -> datetime | None:
-    """The first message's own date: an answer that claims an earlier one began nothing."""
+    """Return the date of the first message. An answer with an earlier date did not begin the thread."""
     given = [thread.first_message_date for thread in earlier if thread.subject_at == _BY_ROOT and root]
     given += [_date_of(fact) for fact in facts if fact["message_id"] == root]
     return min(_present(given), default=None)

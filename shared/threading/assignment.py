@@ -1,13 +1,13 @@
-"""Threads of one source as a pure function of the set of its mails.
+"""Assign the mails of one source to threads, as a pure function of the set of mails (`assign_links`).
 
-A mail brings one edge: to its direct parent where the source has it, else to the nearest ancestor in
-References that the source has, else to the root that it claims. An ancestor that claims another root and has
-another subject than the mail does not count as present. A mail without such a parent brings an edge by its
-subject (`subject_links`). A thread is a connected component of these edges. Its root, the one id
-without an edge, names it, and need not be present.
+A mail has one edge: to its direct parent if the source has the parent, else to the nearest ancestor in
+References that the source has, else to the root that the mail claims. An ancestor that claims another root
+and has another subject than the mail counts as absent. A mail without such a parent gets an edge by its
+subject (`subject_links`). A thread is a connected component of these edges. The thread is named after its
+root, which is the only id without an edge and may be absent.
 
 Each edge is a function of the set of mails, so any order, any split into archives and any repetition gives
-the same threads. A forged mail moves nothing but itself and the mails that name it as an ancestor.
+the same threads. A forged mail moves only itself and the mails that name it as an ancestor.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -30,16 +30,16 @@ from shared.threading.subject_links import (
 )
 
 MAX_ANCESTORS = 32
-"""So many of the nearest, and the root: what a hostile mail can make us keep and look up."""
+"""The most ancestors that are kept, apart from the root, because a hostile mail can name any number."""
 _MOST_ROUNDS = 8
-"""Then a chain of mails that contradict each other is hostile."""
+"""A chain of contradicting mails that needs more rounds is hostile."""
 _NO_ENTRY = SubjectEntry("", 0, NEVER, "")
 BY_SUBJECT = "subject"
 BY_OPERATOR = "operator"
 BY_LIMIT = "limit"
-"""It is in a thread of its own, because the thread that it names is full."""
+"""The mail is in a thread of its own, because the thread that it names is full."""
 APART = "apart"
-"""It names one mail, which is in another thread and contradicts it: its thread is that of a missing mail."""
+"""The root that the mail names is in another thread and contradicts it, so the root counts as absent."""
 DECIDED = frozenset({BY_OPERATOR, BY_LIMIT})
 _KEPT = DECIDED | {APART}
 
@@ -47,38 +47,38 @@ _KEPT = DECIDED | {APART}
 class ReplyLinks(NamedTuple):
     node: str
     ancestors: list[str]
-    """The ids that it names, the direct parent first, the claimed root last."""
+    """The ids that the mail names, the direct parent first, the claimed root last."""
     entries: list[SubjectEntry]
     decided: str = ""
-    """`BY_OPERATOR` or `BY_LIMIT`: it belongs under its only ancestor, or on its own, whatever it says."""
+    """`BY_OPERATOR` or `BY_LIMIT`: the mail belongs under its only ancestor, or is a root if it has none."""
 
 
 class ThreadMember(NamedTuple):
     parent: str
-    """Where its edge leads: to a mail that is here, or to a claimed root that is not; empty for a root."""
+    """The target of its edge: a present mail, or a claimed root that is absent. Empty for a root."""
     wants: tuple[str, ...] = ()
-    """Ids that are not here and would be nearer, the nearest first; by subject, all that it names."""
+    """Absent ids that would be nearer, the nearest first. For an edge by subject, all named ids."""
     via: str = ""
-    """By what it has its edge: its headers, else `BY_SUBJECT`, `BY_OPERATOR`, `BY_LIMIT` or `APART`."""
+    """The origin of its edge: empty for headers, else `BY_SUBJECT`, `BY_OPERATOR`, `BY_LIMIT` or `APART`."""
     root: str = ""
-    """The root that it claims, where that is not its parent: then it says that its parent is an answer."""
+    """The claimed root, if it is not the parent. The mail then claims that its parent is an answer."""
 
     @property
     def named(self) -> list[str]:
-        """The mails that it names, as far as they are kept: the nearest first, the claimed root last."""
-        return [one for one in dict.fromkeys((*self.wants, self.parent, self.root)) if one]
+        """The named mails that are kept, the nearest first, the claimed root last."""
+        return [node for node in dict.fromkeys((*self.wants, self.parent, self.root)) if node]
 
 
 @dataclass(slots=True)
 class ThreadState:
-    """Everything that is kept of a thread to thread further messages."""
+    """The data of a thread that is needed to thread further messages."""
 
     members: dict[str, ThreadMember] = field(default_factory=dict)
     subjects: set[SubjectEntry] = field(default_factory=set)
 
     @property
     def root(self) -> str:
-        """The id that the edges lead to; in a circle, its smallest id."""
+        """The id that the edges lead to. In a circle, the smallest id of the circle."""
         return _root_of(min(self.members), self.members, {})
 
     @property
@@ -86,20 +86,20 @@ class ThreadState:
         return sorted(self.members)
 
     def absent(self) -> set[str]:
-        """The ids that are named here, and whose mail would change something if it came."""
-        wanted = {one for member in self.members.values() for one in (member.parent, *member.wants) if one}
+        """Return the absent ids that members name and whose mails would change edges."""
+        wanted = {node for member in self.members.values() for node in (member.parent, *member.wants) if node}
         return wanted - self.members.keys()
 
     def to_document(self) -> dict[str, Any]:
-        """As JSON. What is empty is left out, and a subject stands once: threads grow large."""
+        """Return JSON without empty fields and with each subject once, because threads grow large."""
         keys = sorted({entry.key for entry in self.subjects})
         numbers = {key: number for number, key in enumerate(keys)}
-        said: dict[str, list[SubjectEntry]] = {}
+        by_node: dict[str, list[SubjectEntry]] = {}
         for entry in sorted(self.subjects):
-            said.setdefault(entry.node, []).append(entry)
+            by_node.setdefault(entry.node, []).append(entry)
         members = [
-            _member_to_json(one, member, said.get(one, ()), numbers)
-            for one, member in sorted(self.members.items())
+            _member_to_json(node, member, by_node.get(node, ()), numbers)
+            for node, member in sorted(self.members.items())
         ]
         return {"members": members, "subjects": keys}
 
@@ -108,13 +108,13 @@ class ThreadState:
         members, keys = document["members"], document["subjects"]
         return cls(
             {
-                one["id"]: ThreadMember(
-                    one.get("parent", ""),
-                    tuple(one.get("wants", ())),
-                    one.get("via", ""),
-                    one.get("root", ""),
+                stored["id"]: ThreadMember(
+                    stored.get("parent", ""),
+                    tuple(stored.get("wants", ())),
+                    stored.get("via", ""),
+                    stored.get("root", ""),
                 )
-                for one in members
+                for stored in members
             },
             {
                 SubjectEntry(keys[number], stored["at"], seeks, stored["id"])
@@ -125,9 +125,9 @@ class ThreadState:
 
 
 def _member_to_json(
-    one: str, member: ThreadMember, entries: Sequence[SubjectEntry], numbers: Mapping[str, int]
+    node: str, member: ThreadMember, entries: Sequence[SubjectEntry], numbers: Mapping[str, int]
 ) -> dict[str, Any]:
-    stored: dict[str, Any] = {"id": one}
+    stored: dict[str, Any] = {"id": node}
     stored |= {name: value for name, value in member._asdict().items() if value}
     if member.wants:
         stored["wants"] = list(member.wants)
@@ -138,18 +138,18 @@ def _member_to_json(
 
 
 class KnownThreads(Protocol):
-    """What is known of the source from before. Lookups may return more threads than asked for, not fewer."""
+    """The stored threads of the source. Lookups may return more threads than asked for, not fewer."""
 
     def by_message_ids(self, ids: Sequence[str]) -> Iterable[ThreadState]:
-        """The threads that have any of these ids, be the message present or only named."""
+        """Return the threads that have or name any of these ids."""
 
     def by_subject_keys(self, keys: Sequence[str]) -> Iterable[ThreadState]:
-        """The threads that have a subject entry with any of these keys."""
+        """Return the threads that have a subject entry with any of these keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A thread of which nothing is left: what it had is in others, this one before all."""
+    """A thread that lost all its messages. The message with the smallest id is in `into`."""
 
     thread_id: str
     into: str
@@ -158,13 +158,13 @@ class Merge:
 @dataclass(slots=True)
 class ThreadingResult:
     assignments: dict[str, str]
-    """Each message's node id (see `ParsedMail.node`) to its thread's id."""
+    """The thread id of each message, by node id (see `ParsedMail.node`)."""
     merges: list[Merge]
-    """Known threads that are no more: merged, or under another root now."""
+    """Known threads that no longer exist: merged, or under another root now."""
     threads: dict[str, ThreadState]
-    """The threads that are new or changed, by their id."""
+    """The new and changed threads, by id."""
     moved: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Each known message that is in another thread than before: from which to which."""
+    """The old and the new thread of each known message that moved."""
 
 
 def links_of(message: ParsedMail) -> ReplyLinks:
@@ -199,16 +199,16 @@ class Wanted(NamedTuple):
 
 def wanted_by(messages: Iterable[ReplyLinks]) -> Wanted:
     mails = list(messages)
-    ids = dict.fromkeys(one for links in mails for one in (links.node, *links.ancestors))
+    ids = dict.fromkeys(node for links in mails for node in (links.node, *links.ancestors))
     return Wanted(list(ids), [entry for links in mails for entry in links.entries])
 
 
 def wanted_by_known(arrived: Collection[str], states: Iterable[ThreadState]) -> Wanted:
-    """What the mails that were found need in turn, because the arrivals may move them."""
+    """Return what the known mails need in turn, because the arrivals may move them."""
     ids, entries = set[str](), []
     for state in states:
         seeking = {entry.node for entry in state.subjects if entry.seeks == ALWAYS}
-        by_headers = {one: _by_headers(member) for one, member in state.members.items()}
+        by_headers = {node: _by_headers(member) for node, member in state.members.items()}
         orphans = _orphans(by_headers)
         entries += [
             entry
@@ -218,9 +218,9 @@ def wanted_by_known(arrived: Collection[str], states: Iterable[ThreadState]) -> 
         affected = _affected(by_headers, arrived)
         ids |= {
             named
-            for one, member in by_headers.items()
-            if one in affected or state.members[one].via == BY_SUBJECT or member.parent in seeking
-            for named in (*member.named, one)
+            for node, member in by_headers.items()
+            if node in affected or state.members[node].via == BY_SUBJECT or member.parent in seeking
+            for named in (*member.named, node)
         }
     return Wanted(sorted(ids - {""}), entries)
 
@@ -233,18 +233,18 @@ def _lookup(known: KnownThreads, wanted: Wanted) -> Iterator[ThreadState]:
 def _result(
     arrived: Mapping[str, ReplyLinks], before: Mapping[str, ThreadState], after: Mapping[str, ThreadState]
 ) -> ThreadingResult:
-    home = {one: name for name, state in after.items() for one in state.members}
+    home = {node: name for name, state in after.items() for node in state.members}
     moved = {
-        one: (name, home[one])
+        node: (name, home[node])
         for name, state in sorted(before.items())
-        for one in state.members
-        if home[one] != name
+        for node in state.members
+        if home[node] != name
     }
     merges = [
         Merge(name, home[min(state.members)]) for name, state in sorted(before.items()) if name not in after
     ]
     changed = {name: state for name, state in sorted(after.items()) if before.get(name) != state}
-    return ThreadingResult({one: home[one] for one in arrived}, merges, changed, moved)
+    return ThreadingResult({node: home[node] for node in arrived}, merges, changed, moved)
 
 
 class _MailSet:
@@ -253,16 +253,16 @@ class _MailSet:
         self.entries: dict[str, set[SubjectEntry]] = {}
 
     def add_thread(self, state: ThreadState) -> None:
-        for one, member in state.members.items():
-            # A crash between two writes leaves a mail in two threads: the nearer parent is the later one.
-            mine, stored = self.members.get(one), _by_headers(member)
+        for node, member in state.members.items():
+            # After a crash between two writes a mail is in two threads. The nearer parent was found later.
+            mine, stored = self.members.get(node), _by_headers(member)
             if mine is None or len(stored.wants) < len(mine.wants):
-                self.members[one] = stored
+                self.members[node] = stored
         for entry in state.subjects:
             self.entries.setdefault(entry.node, set()).add(entry)
 
     def add_mail(self, links: ReplyLinks) -> None:
-        """In place of what was known of it: it may have come with other content."""
+        """Add a mail and replace what was known of it, because its content may be new."""
         claimed, via = links.ancestors[-1] if links.ancestors else "", links.decided
         self.members[links.node] = ThreadMember(claimed, tuple(links.ancestors), via)
         self.entries[links.node] = set(links.entries)
@@ -270,35 +270,35 @@ class _MailSet:
     def find_edges(self, arrived: Mapping[str, ReplyLinks]) -> None:
         members = self.members
         affected = _affected(members, arrived)
-        before = {one: members[one] for one in affected}
-        for one, member in before.items():
-            members[one] = _nearest(member, [place for place in member.named if place in members])
-        named = {one: member for one, member in before.items() if member.via not in DECIDED}
+        before = {node: members[node] for node in affected}
+        for node, member in before.items():
+            members[node] = _nearest(member, [ancestor for ancestor in member.named if ancestor in members])
+        named = {node: member for node, member in before.items() if member.via not in DECIDED}
         # Whether an ancestor counts depends on its own edge.
         for _ in range(_MOST_ROUNDS):
-            found = {one: self._nearest_accepted(one, member) for one, member in named.items()}
-            if all(members[one] == member for one, member in found.items()):
+            found = {node: self._nearest_accepted(node, member) for node, member in named.items()}
+            if all(members[node] == member for node, member in found.items()):
                 break
             members.update(found)
         self._find_edges_by_subject()
 
-    def _nearest_accepted(self, one: str, member: ThreadMember) -> ThreadMember:
-        present = [place for place in member.named if place in self.members]
-        accepted = [place for place in present if not self._contradicts(one, member, place)]
+    def _nearest_accepted(self, node: str, member: ThreadMember) -> ThreadMember:
+        present = [ancestor for ancestor in member.named if ancestor in self.members]
+        accepted = [ancestor for ancestor in present if not self._contradicts(node, member, ancestor)]
         if present and not accepted and present[-1] == member.named[-1]:
-            titles = {title_of(self._subject(place).key) for place in present[:-1]}
-            is_apart = title_of(self._subject(one).key) not in titles
+            titles = {title_of(self._subject(ancestor).key) for ancestor in present[:-1]}
+            is_apart = title_of(self._subject(node).key) not in titles
             return ThreadMember(present[-1], tuple(member.named[:-1]), APART if is_apart else "")
         return _nearest(member, accepted)
 
-    def _contradicts(self, one: str, member: ThreadMember, ancestor: str) -> bool:
-        """Whether an ancestor says that it is in another thread than the mail says.
+    def _contradicts(self, node: str, member: ThreadMember, ancestor: str) -> bool:
+        """Return whether an ancestor claims another thread than the mail claims.
 
-        Anybody can send a mail under an id that others name. Some honest mailers name the parent alone.
+        Anybody can send a mail under an id that others name. Some honest mailers name only the parent.
         """
         above, root = self.members[ancestor], member.named[-1]
         claimed = above.root or above.parent
-        own, other = self._subject(one), self._subject(ancestor)
+        own, other = self._subject(node), self._subject(ancestor)
         # A mail without a mark of a reply begins a subject, or is a patch, which may name any mail.
         if above.via in DECIDED or own.seeks in {RETITLED, NEVER}:
             return False
@@ -306,67 +306,67 @@ class _MailSet:
             if claimed or other.seeks != NEVER:
                 return claimed != root if claimed else title_of(other.key) != title_of(own.key)
             return other.key != own.key or TITLE_AFTER not in own.key  # else it is a patch without headers
-        if not claimed or one in above.named:
+        if not claimed or node in above.named:
             return False
         if above.via == APART:
             return True
         titles = [title_of(entry.key) for entry in (other, self._subject(above.parent, own))]
         return any(title != title_of(own.key) for title in titles)
 
-    def _subject(self, one: str, absent: SubjectEntry = _NO_ENTRY) -> SubjectEntry:
-        """The entry of its subject as it stands."""
-        found = (entry for entry in self.entries.get(one, ()) if not is_rule_of_patches(entry.key))
-        return next(found, _NO_ENTRY if one in self.members else absent)
+    def _subject(self, node: str, absent: SubjectEntry = _NO_ENTRY) -> SubjectEntry:
+        """Return the entry of the mail's subject, not the entries for the rules of patches."""
+        found = (entry for entry in self.entries.get(node, ()) if not is_rule_of_patches(entry.key))
+        return next(found, _NO_ENTRY if node in self.members else absent)
 
     def _find_edges_by_subject(self) -> None:
         members, roots = self.members, dict[str, str]()
         seeking = [
             entry
-            for one, entries in self.entries.items()
-            if one in members  # in a damaged state it may not be: that is for a check to say
-            if not members[one].parent or not any(entry.seeks == ALWAYS for entry in entries)
+            for node, entries in self.entries.items()
+            if node in members  # a damaged state may lack it, which a check reports
+            if not members[node].parent or not any(entry.seeks == ALWAYS for entry in entries)
             for entry in entries
         ]
         orphans = _orphans(members)
         found = nearest_by_subject(
             seeking,
-            {one: _root_of(one, members, roots) for one in members},
+            {node: _root_of(node, members, roots) for node in members},
             _claims(members.values()),
             orphans,
             {
-                one: member.parent
-                for one, member in members.items()
+                node: member.parent
+                for node, member in members.items()
                 if member.parent in members and member.via != APART
             },
         )
-        for one, parent in found.items():
-            member = members[one]
-            if parent and member.via not in _KEPT and (one in orphans or not member.parent):
+        for node, parent in found.items():
+            member = members[node]
+            if parent and member.via not in _KEPT and (node in orphans or not member.parent):
                 named = (*member.wants, member.parent) if member.parent else ()
-                members[one] = ThreadMember(parent, named, BY_SUBJECT)
+                members[node] = ThreadMember(parent, named, BY_SUBJECT)
 
     def threads(self, source: str) -> dict[str, ThreadState]:
         found: dict[str, ThreadState] = {}
         roots: dict[str, str] = {}
-        for one, member in self.members.items():
-            state = found.setdefault(_root_of(one, self.members, roots), ThreadState())
-            state.members[one] = member
-            state.subjects |= self.entries.get(one, set())
+        for node, member in self.members.items():
+            state = found.setdefault(_root_of(node, self.members, roots), ThreadState())
+            state.members[node] = member
+            state.subjects |= self.entries.get(node, set())
         return {thread_id(root, source): state for root, state in found.items()}
 
 
 def _affected(members: Mapping[str, ThreadMember], arrived: Collection[str]) -> set[str]:
-    """The mails whose edges the arrivals may change: those that name them, or these alone."""
+    """Return the arrivals, the mails that name them, and the mails whose claimed root is such a mail."""
     here = frozenset(arrived)
     affected = {
-        one
-        for one, member in members.items()
-        if one in here or member.parent in here or not here.isdisjoint(member.wants)
+        node
+        for node, member in members.items()
+        if node in here or member.parent in here or not here.isdisjoint(member.wants)
     }
     answers: dict[str, list[str]] = {}
-    for one, member in members.items() if affected else ():
+    for node, member in members.items() if affected else ():
         if member.parent and not member.root:
-            answers.setdefault(member.parent, []).append(one)
+            answers.setdefault(member.parent, []).append(node)
     left = list(affected)
     while left:
         found = set(answers.get(left.pop(), ())) - affected
@@ -376,23 +376,23 @@ def _affected(members: Mapping[str, ThreadMember], arrived: Collection[str]) -> 
 
 
 def _by_headers(member: ThreadMember) -> ThreadMember:
-    """As its headers alone would have it: the last that it names is the root that it claims."""
+    """Return the member without its edge by subject. The last id that it names is the claimed root."""
     if member.via != BY_SUBJECT:
         return member
     return ThreadMember(member.wants[-1], member.wants[:-1]) if member.wants else ThreadMember("")
 
 
 def _orphans(by_headers: Mapping[str, ThreadMember]) -> set[str]:
-    """Those that name others, none of which is there."""
+    """Return the mails that name others, if all of these are absent."""
     return {
-        one
-        for one, member in by_headers.items()
+        node
+        for node, member in by_headers.items()
         if member.parent and member.parent not in by_headers and member.via not in _KEPT
     }
 
 
 def _claims(members: Iterable[ThreadMember]) -> dict[str, list[str]]:
-    """The roots that the answers to each mail claim, where they say that it is an answer itself."""
+    """Return the roots beyond each mail that the answers to the mail claim."""
     claims: dict[str, list[str]] = {}
     for member in members:
         if member.root:
@@ -401,7 +401,7 @@ def _claims(members: Iterable[ThreadMember]) -> dict[str, list[str]]:
 
 
 def _nearest(member: ThreadMember, present: Sequence[str]) -> ThreadMember:
-    """With its edge to the first of these ancestors; without one, to the root that it claims."""
+    """Return the member with an edge to the first of these ancestors, else to the claimed root."""
     named = member.named
     if not named:
         return member
@@ -410,22 +410,22 @@ def _nearest(member: ThreadMember, present: Sequence[str]) -> ThreadMember:
     return ThreadMember(parent, tuple(named[: named.index(parent)]), via, root if root != parent else "")
 
 
-def _root_of(one: str, members: Mapping[str, ThreadMember], known: dict[str, str]) -> str:
-    """Where its edges lead; `known` has what was found before."""
+def _root_of(node: str, members: Mapping[str, ThreadMember], known: dict[str, str]) -> str:
+    """Return the id that the edges lead to. `known` caches results."""
     path: dict[str, None] = {}
-    while one not in known and one not in path:
-        path[one] = None
-        member = members.get(one)
+    while node not in known and node not in path:
+        path[node] = None
+        member = members.get(node)
         if member is None or not member.parent:
-            known[one] = one
+            known[node] = node
             break
-        if member.via == APART:  # the thread of a mail that is missing
-            known[one] = member.parent
+        if member.via == APART:  # the parent counts as absent
+            known[node] = member.parent
             break
-        one = member.parent
-    if one not in known:  # a circle: it begins where the path came back to
+        node = member.parent
+    if node not in known:  # a circle, which begins at the repeated id
         nodes = list(path)
-        known[one] = min(nodes[nodes.index(one) :])
-    root = known[one]
+        known[node] = min(nodes[nodes.index(node) :])
+    root = known[node]
     known.update(dict.fromkeys(path, root))
     return root

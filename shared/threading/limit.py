@@ -1,7 +1,7 @@
-"""A thread has a limit, so that its document can be stored: mails beyond it are threads of their own.
+"""Limit the size of a thread, so that its document can be stored (`assign_within_limit`).
 
 Anybody can send thousands of short replies. A mail that does not fit starts a thread, and neither its headers
-nor its subject join it to another. Threads that a mail would join beyond the limit stay apart.
+nor its subject join it to another thread. Threads that a mail would join beyond the limit stay apart.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,12 +16,12 @@ from shared.threading.assignment import (
 )
 
 MAX_THREAD_BYTES = 600_000
-_MEMBER_BYTES = 90  # of a member, besides its ids
+_MEMBER_BYTES = 90  # of a member without its ids
 _ID_BYTES = 4
 
 
 class _LoadedThreads:
-    """The known threads, behind the port that the threading algorithm reads from."""
+    """The known threads as `KnownThreads`. Each lookup returns all of them."""
 
     def __init__(self, states: Collection[ThreadState]) -> None:
         self._states = states
@@ -36,7 +36,7 @@ class _LoadedThreads:
 def assign_within_limit(
     links: Sequence[ReplyLinks], known: Mapping[str, ThreadState], source: str
 ) -> ThreadingResult:
-    """Thread messages into the known threads. Of those that do not fit, the first ones of the slice do."""
+    """Assign messages to the known threads. A thread takes the first messages, up to its limit."""
     alone: set[str] = set()
     threads = _LoadedThreads(known.values())
     while True:
@@ -55,7 +55,7 @@ def _alone(links: ReplyLinks) -> ReplyLinks:
 def _beyond(
     result: ThreadingResult, links: Sequence[ReplyLinks], known: Mapping[str, ThreadState]
 ) -> set[str]:
-    """Those new messages that would make a thread larger than it may be."""
+    """Return the new messages that would make a thread larger than the limit."""
     beyond: set[str] = set()
     for name, state in result.threads.items():
         size = _size(state)
@@ -77,7 +77,7 @@ def _beyond(
 
 
 def _size(state: ThreadState) -> int:
-    """Bytes of the state as it is stored, at most."""
+    """Return the most bytes that the stored state can have."""
     subjects = {entry.key for entry in state.subjects}
     return sum(_member_size(node, member) for node, member in state.members.items()) + sum(
         map(_text_size, subjects)
@@ -90,5 +90,5 @@ def _member_size(node: str, member: ThreadMember) -> int:
 
 
 def _text_size(text: str) -> int:
-    """As JSON, which writes what is not ASCII with six characters, or twelve."""
+    """Return the size as JSON, which writes a non-ASCII character as six or twelve characters."""
     return _ID_BYTES + (len(text) if text.isascii() else 12 * len(text))

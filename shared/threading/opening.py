@@ -8,14 +8,14 @@ from shared.threading.subject_links import ALWAYS, ORPHANED, is_rule_of_patches,
 
 
 class Opening(NamedTuple):
-    """What names a thread and begins it."""
+    """The first message of a thread, and the title that names the thread."""
 
     root: str = ""
-    """The first message; empty where it is missing, or is not what its answers were written to."""
+    """The first message. Empty if it is missing or if the answers were written to another message."""
     impostor: str = ""
-    """A message in place of the first one, whose subject its answers do not have."""
+    """A message in place of the first message, with a subject that its answers do not have."""
     title: str = ""
-    """The title of most answers, where there is no first message."""
+    """The title of most answers, if there is no first message."""
     is_disputed: bool = False
     """Several answers have another title. Anybody can send some."""
 
@@ -24,16 +24,16 @@ _SEVERAL = 2
 
 
 def opening_of(state: ThreadState) -> Opening:
-    """Anybody can send a mail in place of a first one that is missing. It gives the thread no name."""
+    """Return the opening. Anybody can send a mail in place of a missing first mail: it names no thread."""
     if not state.members:
         return Opening()
     root = state.root
     entries = {entry.node: entry for entry in state.subjects if not is_rule_of_patches(entry.key)}
-    replies = (entries.get(one) for one, member in state.members.items() if member.parent == root)
+    replies = (entries.get(node) for node, member in state.members.items() if member.parent == root)
     votes = Counter(title_of(entry.key) for entry in replies if entry and entry.seeks in {ALWAYS, ORPHANED})
     title = title_of(entries[root].key) if root in entries else ""
-    ranked = sorted(votes, key=lambda one: (-votes[one], one))
-    most = next((one for one in ranked if one != title), "")
+    ranked = sorted(votes, key=lambda voted: (-votes[voted], voted))
+    most = next((voted for voted in ranked if voted != title), "")
     is_disputed = votes[most] >= _SEVERAL
     if root not in state.members:
         return Opening(title=most, is_disputed=votes[next(iter(ranked[1:]), "")] >= _SEVERAL)

@@ -1,4 +1,4 @@
-"""A message on its way to the store, as plain values: it may come from another process."""
+"""A message before it is stored, as plain values, because another process may send it."""
 
 import hashlib
 import json
@@ -21,19 +21,19 @@ MAX_DOCUMENT_BYTES = 1_900_000
 class PreparedMessage(NamedTuple):
     links: ReplyLinks
     document: dict[str, Any]
-    """What is stored of the message, but for its source, its thread and its archive.
+    """The fields to store, without source, thread and archive.
 
-    Its key is that without a source: several sources may have the message.
+    The key is the key without a source, because several sources may have the message.
     """
     json_bytes: int
-    """As many at most."""
+    """The most bytes that the document can have as JSON."""
 
     @property
     def node(self) -> str:
         return self.links.node
 
     def not_after(self, latest: str) -> "PreparedMessage":
-        """Without a date that is later than its archive can have: such a date orders and links nothing."""
+        """Return the message without a date after `latest`. Such a date neither orders nor links."""
         date = self.document["date"]
         if date is None or date <= latest:
             return self
@@ -42,24 +42,24 @@ class PreparedMessage(NamedTuple):
 
     @property
     def size(self) -> int:
-        """In characters of its text."""
+        """The number of characters of its text and HTML."""
         return len(self.document["body_raw"]) + len(self.document["body_html"] or "")
 
 
 def latest_date(arrived: str) -> str:
-    """The latest date that a mail may have, by the stored time at which its archive arrived."""
+    """Return the latest date that a mail may have, given the time at which its archive arrived."""
     return stored_time(datetime.fromisoformat(arrived) + CLOCK_SKEW)
 
 
 def prepare_message(message: ParsedMail, member: int = 0) -> PreparedMessage:
-    """`member` is the number of its mailbox in the archive."""
+    """Return the message as it is stored. `member` is the number of its mailbox in the archive."""
     document = _document(message)
     while (size := json_bytes_at_most(document)) > MAX_DOCUMENT_BYTES:
         if (size := len(json.dumps(document))) <= MAX_DOCUMENT_BYTES:
             break
         document = _document(_shortened(message))
     document["identity"], rest = _identity(message, document["date"])
-    # It tells different copies apart. A checksum is enough for the HTML: the text was made of it.
+    # The variant tells copies apart. A checksum of the HTML is enough, because the text comes from it.
     html = document["body_html"]
     written = [document[name] for name in _WRITTEN]
     written += [rest, zlib.crc32(html.encode("utf-8", "surrogatepass")) if html else 0]
@@ -69,7 +69,7 @@ def prepare_message(message: ParsedMail, member: int = 0) -> PreparedMessage:
 
 
 def _shortened(message: ParsedMail) -> ParsedMail:
-    """Without its HTML, or with half of its text: a document has at most 2 MB, and escapes count."""
+    """Remove the HTML or half of the text, because a document has at most 2 MB and escapes count."""
     if message.body_html is not None:
         message.body_html, message.hidden_text = None, ""
         message.warnings.append("html-too-large")
@@ -84,21 +84,21 @@ def _shortened(message: ParsedMail) -> ParsedMail:
 
 _WRITTEN = ("identity", "subject", "from", "to", "cc", "date", "references", "in_reply_to", "headers",
             "attachments", "warnings")  # fmt: skip
-"""The rest follows from these and the texts."""
+"""The other fields follow from these and the texts."""
 
 
 def _identity(message: ParsedMail, date: str | None) -> tuple[str, str | int]:
-    """The same for copies that differ in a list's footer and tags alone; and what tells their texts apart."""
+    """Return a digest without a list's footer and tags, and a value that tells such copies apart."""
     text, subject = message.body_raw, message.subject
     footers = [s for s in message.segments if s.kind is SegmentKind.FOOTER]
     rest: str | int
     if footers:
         rest = zlib.crc32(text.encode("utf-8", "surrogatepass"))
         parts = [text[s.start : s.end] for s in message.segments if s.kind is not SegmentKind.FOOTER]
-        said = "".join(parts).rstrip()
+        content = "".join(parts).rstrip()
     else:
-        said = text.rstrip()
-        rest = text[len(said) :]
+        content = text.rstrip()
+        rest = text[len(content) :]
     fields = [
         (_LIST_TAGS.sub("", subject) if "[" in subject else subject).replace(" ", ""),
         *message.sender,
@@ -106,7 +106,7 @@ def _identity(message: ParsedMail, date: str | None) -> tuple[str, str | int]:
         *message.in_reply_to,
         *message.references,
         *[f"{attachment.filename} {attachment.size}" for attachment in message.attachments],
-        said,
+        content,
     ]
     return _digest("\0".join(fields).encode("utf-8", "surrogatepass")), rest
 
@@ -138,12 +138,12 @@ def _document(message: ParsedMail) -> dict[str, Any]:
         "trace": message.trace,
         "attachments": [
             {
-                "filename": one.filename,
-                "content_type": one.content_type,
-                "size_bytes": one.size,
+                "filename": attachment.filename,
+                "content_type": attachment.content_type,
+                "size_bytes": attachment.size,
                 "content_id": None,
             }
-            for one in message.attachments
+            for attachment in message.attachments
         ],
         "draft_mentions": message.draft_mentions,
         "warnings": message.warnings,

@@ -1,14 +1,14 @@
-"""Edges by subject, for mail whose threading headers are missing, or lead nowhere.
+"""Find edges by subject, for mail whose threading headers are missing or name absent mails.
 
-Three rules, each of which gives a mail one edge at most, as a function of the set of mails:
-- a numbered patch goes with the mail before it in the same series, from the same sender, within the hour
-  (`git send-email` sends a series in one go);
-- a later version of a patch or series goes with the one before it, by title and sender, within six weeks;
-- a reply goes with the mail before it of the same normalised subject, within three weeks. So does a mail that
-  names others, none of which is there.
+Three rules each give a mail at most one edge, as a function of the set of mails:
+- A numbered patch goes with the mail before it in the same series, from the same sender, within the hour,
+  because `git send-email` sends a series at once.
+- A later version of a patch or series goes with the version before it, by title and sender, within six weeks.
+- A reply goes with the mail before it that has the same normalized subject, within three weeks. So does a
+  mail that names only absent mails.
 
-Where none finds anything, the mail goes to the root that it claims itself, else to the one that most of its
-own answers claim. A subject that says nothing ("Re: question") and a mail without a date link nothing.
+If no rule finds a mail, the mail goes to the root that it claims, else to the root that most of its answers
+claim. A subject that says nothing ("Re: question") and a mail without a date have no edge by subject.
 """
 
 import re
@@ -29,33 +29,33 @@ _VERSION = re.compile(r"\bv(\d{1,3})\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 _MIN_LETTERS = 5
 _MAX_KEY = 200
-# Subjects that say nothing: two mails that share one need not share a discussion.
+# Words that say nothing. Two mails that share such a subject may belong to different discussions.
 _EMPTY_WORDS = frozenset(
     {"hello", "hi", "help", "test", "testing", "question", "questions", "problem", "problems", "info",
      "information", "request", "update", "urgent", "thanks", "none", "no", "subject", "untitled",
      "status", "report", "meeting", "minutes", "agenda", "reminder", "patch", "rfc", "bug", "issue"}
 )  # fmt: skip
 TITLE_AFTER = "|"
-"""Between what tells patches apart and their title: no word has it."""
+"""The separator between the tags of a patch and its title. No word contains it."""
 
 
 class SubjectKey(NamedTuple):
     key: str
-    """The normalised subject; empty where it says too little to thread by."""
+    """The normalized subject. Empty if it says too little to thread by."""
     is_reply: bool
-    """Or passes on what somebody wrote under this subject."""
+    """Whether the subject has a mark of a reply or of a forwarded mail."""
     series: str
-    """What the mails of one numbered patch series have in common, e.g. `v2/7`; empty for other mail."""
+    """The key that the mails of a numbered patch series share, e.g. `v2/7`. Empty for other mail."""
     is_cover: bool
     version: int = 0
-    """Of a patch; 0 for other mail."""
+    """The version of a patch. 0 for other mail."""
     title: str = ""
-    """What the versions of a patch have in common; empty where it says too little."""
+    """The title that the versions of a patch share. Empty if it says too little."""
 
 
 @lru_cache(maxsize=4096)
 def read_subject(subject: str) -> SubjectKey:
-    """Take off reply marks and list tags, keep what tells patches of a series apart."""
+    """Remove reply marks and list tags, and keep the tags that tell patches of a series apart."""
     split, series, is_cover, version = split_subject(subject), "", False, 0
     kept: list[str] = []
     for tag in split.tags:
@@ -74,7 +74,7 @@ def read_subject(subject: str) -> SubjectKey:
 
 
 def _series(tag: str) -> tuple[str, bool]:
-    """What the mails of a series share, and whether this is its cover letter (number 0)."""
+    """Return the key that the mails of a series share, and whether this is the cover letter (number 0)."""
     number = _NUMBER.search(tag)
     if number is None:
         return "", False
@@ -88,11 +88,11 @@ def _version(tag: str) -> int:
 
 _HOUR, _DAY = 3600, 86_400
 REPLY_WINDOW = 21 * _DAY
-"""How far before a reply the mail that it answers may lie."""
+"""The most seconds from a mail to its reply."""
 REROLL_WINDOW = 42 * _DAY
 SERIES_WINDOW = _HOUR
 CLOCK_SKEW = _DAY
-"""How far after it, by a wrong clock."""
+"""A tolerance for wrong clocks."""
 MARGIN = REROLL_WINDOW + CLOCK_SKEW
 """No edge by subject is longer."""
 _SERIES, _REROLL = "#", "~"
@@ -103,14 +103,14 @@ class SubjectEntry(NamedTuple):
     at: int
     """Seconds since the epoch."""
     seeks: int
-    """Whether the message is threaded by this: `NEVER`, `ALWAYS`, or where it has no ancestor here."""
+    """Whether the message is threaded by this entry: `NEVER`, `ALWAYS`, or if its ancestors are absent."""
     node: str
 
 
 NEVER, ALWAYS, ORPHANED, RETITLED = range(4)
-"""A mail is orphaned where it names others as its ancestors, and none of them is there.
+"""The values of `seeks`. A mail is orphaned if it names ancestors and all are absent.
 
-It is retitled where it names others, and its subject has no mark of a reply.
+`RETITLED` is for a mail that names ancestors although its subject has no mark of a reply.
 """
 
 
@@ -122,7 +122,7 @@ def entries_of(message: ParsedMail) -> list[SubjectEntry]:
     subject = read_subject(message.subject)
     entries = []
     if subject.key:
-        # A mail that names others says by that that it answers. So does a patch, which begins all the same.
+        # A mail that names others is an answer, except for a patch, which may begin a thread.
         answers = subject.is_reply or (not headerless and not subject.version)
         named = ORPHANED if subject.is_reply else RETITLED
         seeks = (ALWAYS if headerless else named) if answers else NEVER
@@ -136,7 +136,7 @@ def _patch_entries(
     subject: SubjectKey, sender: str, at: int, node: str, *, headerless: bool
 ) -> Iterator[SubjectEntry]:
     if subject.series:
-        # The cover letter begins the series: it is found, it does not seek.
+        # The cover letter begins the series, so it seeks no parent.
         seeks = headerless and not subject.is_cover
         yield SubjectEntry(f"{_SERIES}{subject.series} {sender}", at, int(seeks), node)
     if subject.title:
@@ -145,12 +145,12 @@ def _patch_entries(
 
 
 def is_rule_of_patches(key: str) -> bool:
-    """Whether an entry has this key for the rules of series and versions alone."""
+    """Return whether the key belongs to the rules of series and versions."""
     return key[:1] in _RULES
 
 
 def title_of(key: str) -> str:
-    """What all keys of one title have in common: they share an entry in an index."""
+    """Return the title of a key. All keys of one title share an entry of the store."""
     return key.rpartition(TITLE_AFTER)[2]
 
 
@@ -161,11 +161,12 @@ def nearest_by_subject(
     orphans: Collection[str],
     parents: Mapping[str, str],
 ) -> dict[str, str]:
-    """The parent of each mail that seeks one; empty where there is none.
+    """Return the parent of each mail that seeks a parent. Empty if no mail matches.
 
-    `group_of` has the root of each mail by headers alone: a mail never goes under its own answers. `claims`
-    has the roots that the answers to a mail name beyond it. `parents` has those that are there by headers: a
-    mail that brings the subject into a thread of another one is gone to last, since anybody can write it.
+    `group_of` has the root of each mail by headers alone, so that a mail never goes under its own answers.
+    `claims` has the roots that answers to a mail name beyond it. `parents` has the present parents by
+    headers. A mail that brings the subject into a thread of another subject is the last choice, because
+    anybody can send it.
     """
     by_key: dict[str, list[SubjectEntry]] = defaultdict(list)
     for entry in entries:
@@ -182,11 +183,11 @@ def nearest_by_subject(
             seeking &= claims.keys()
         if seeking:
             nodes = {entry.node for entry in group}
-            # They answer a mail of another subject.
+            # Strangers answer a mail of another subject.
             strangers = {node for node in nodes if parents.get(node, node) not in nodes}
             partners = _Partners(sorted(group, key=_place), rule, seeking, group_of, orphans)
             for node, parent in partners.found(strangers if rule is _REPLY else ()):
-                # A mail may have several entries: the first rule that finds something decides.
+                # A mail may have several entries. The first rule that finds a parent decides.
                 ranked = (rule.order if parent else _NOTHING, parent)
                 found[node] = min(found.get(node, ranked), ranked)
     parent_of = {node: parent for node, (_, parent) in found.items()}
@@ -214,7 +215,7 @@ def _place(entry: SubjectEntry) -> tuple[int, str]:
 
 @dataclass(frozen=True)
 class _Partners:
-    """The mails of one subject, for those among them that seek one to go with."""
+    """The mails of one subject, among which some mails seek a parent."""
 
     in_order: Sequence[SubjectEntry]
     rule: _Rule
@@ -223,9 +224,9 @@ class _Partners:
     orphans: Collection[str]
 
     def found(self, strangers: Collection[str]) -> Iterator[tuple[str, str]]:
-        """The mail before it within the window, else the first after it that seeks nothing."""
-        at_home = [entry for entry in self.in_order if entry.node not in strangers]
-        # Mails that name the same missing one stay together, whatever is written between them.
+        """Return each seeking mail with a mail before it, else with a mail after it that seeks nothing."""
+        regular = [entry for entry in self.in_order if entry.node not in strangers]
+        # Mails that name the same absent mail stay together, whatever mails are between them.
         first: dict[str, SubjectEntry] = {}
         for entry in self.in_order:
             if entry.node in self.orphans:
@@ -234,10 +235,10 @@ class _Partners:
             if entry.node not in self.seeking:
                 continue
             seeker = first[self.group_of[entry.node]] if entry.node in self.orphans else entry
-            parent = self._before(seeker, at_home) or self._before(seeker, self.in_order)
-            # An orphan has those that name the same mail to go with.
+            parent = self._before(seeker, regular) or self._before(seeker, self.in_order)
+            # An orphan stays with the mails that name the same absent mail.
             if parent is None and entry.node not in self.orphans:
-                parent = self._after(entry, at_home) or self._after(entry, self.in_order)
+                parent = self._after(entry, regular) or self._after(entry, self.in_order)
             yield entry.node, parent.node if parent else ""
 
     def _before(self, entry: SubjectEntry, group: Sequence[SubjectEntry]) -> SubjectEntry | None:
@@ -249,6 +250,8 @@ class _Partners:
     def _after(self, entry: SubjectEntry, group: Sequence[SubjectEntry]) -> SubjectEntry | None:
         own, latest = self.group_of[entry.node], entry.at + self.rule.after
         below = (group[place] for place in range(bisect_right(group, _place(entry), key=_place), len(group)))
-        others = (one for one in below if one.node not in self.seeking and self.group_of[one.node] != own)
+        others = (
+            later for later in below if later.node not in self.seeking and self.group_of[later.node] != own
+        )
         other = next(others, None)
         return other if other is not None and other.at <= latest else None

@@ -38,9 +38,9 @@ def first_sentences_f1(threads: Sequence[Bc3Thread]) -> float:
 
 def human_f1(threads: Sequence[Bc3Thread]) -> float:
     pairs = [
-        set_f1(one, other)
+        set_f1(picks, other)
         for thread in threads
-        for number, one in enumerate(thread.picks)
+        for number, picks in enumerate(thread.picks)
         for other in thread.picks[number + 1 :]
     ]
     return float(np.mean(pairs))
@@ -68,8 +68,8 @@ def _shown(thread: Bc3Thread) -> set[str]:
     chosen = set()
     for citation in _sentences(reading):
         for sentence, start, end in _spans(thread, int(citation.message_id)):
-            held = min(citation.end, end) - max(citation.start, start)
-            if 2 * held > end - start:
+            common = min(citation.end, end) - max(citation.start, start)
+            if 2 * common > end - start:
                 chosen.add(sentence.id)
     return chosen
 

@@ -76,7 +76,9 @@ def _content(path: Path) -> bytes:
 def _digest(suffix: str, content: bytes) -> str:
     """Return the digest of a file. XML counts by its threads, in any order and layout."""
     if suffix == ".xml":
-        threads = sorted(ET.canonicalize(ET.tostring(one), strip_text=True) for one in _threads(content))
+        threads = sorted(
+            ET.canonicalize(ET.tostring(thread), strip_text=True) for thread in _threads(content)
+        )
         content = "\n".join(threads).encode()
     return hashlib.sha256(content).hexdigest()
 

@@ -87,7 +87,7 @@ def _keep(file: Path, result: dict[str, Any]) -> None:
 def report(title: str, threads: Sequence[LabelledThread], results: Sequence[Mapping[str, Any]]) -> None:
     scored = score_corpus(threads, [result["prediction"] for result in results])
     print_table(title, scored)
-    print(json.dumps(figures([one.row for one in scored]), indent=1))
+    print(json.dumps(figures([result.row for result in scored]), indent=1))
     refused = Counter(reason.partition(" (mail")[0] for result in results for reason in result["refused"])
     print(
         "refused: " + (", ".join(f"{reason} {count}" for reason, count in refused.most_common()) or "nothing")

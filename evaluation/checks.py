@@ -77,9 +77,9 @@ def prompt_key(system: str, user: str) -> str:
 
 def cases(parts: Sequence[str] = ()) -> Iterator[Case]:
     threads = {
-        one.label["thread"]: one
+        thread.label["thread"]: thread
         for file in corpus_files("c*/labels.json")
-        for one in read_corpus(file.parent)
+        for thread in read_corpus(file.parent)
     }
     for row in _rows("answers"):
         labelled = threads.get(row["thread"])
@@ -98,10 +98,10 @@ def _rows(name: str) -> list[Row]:
 
 def _with_words(value: Any, thread: LinkedThread) -> Any:
     if isinstance(value, list):
-        return [_with_words(one, thread) for one in value]
+        return [_with_words(item, thread) for item in value]
     if not isinstance(value, dict):
         return value
-    made = {name: _with_words(one, thread) for name, one in value.items() if name != "span"}
+    made = {name: _with_words(item, thread) for name, item in value.items() if name != "span"}
     if "span" in value:
         start, end = value["span"]
         made["quote"] = " ".join(thread.mails[value["mail"] - 1].mail.text[start:end].split())
@@ -117,9 +117,10 @@ def raw_prediction(case: Case) -> Row:
         return {"message_id": mail.message_id.strip("<>"), "quote": claim["quote"]}
 
     positions = [
-        {"person": case.address(one), "stance": one["stance"], **cited(one)} for one in answer["positions"]
+        {"person": case.address(position), "stance": position["stance"], **cited(position)}
+        for position in answer["positions"]
     ]
-    stances = {one["stance"] for one in positions} - {"proposer"}
+    stances = {position["stance"] for position in positions} - {"proposer"}
     divided = stances & {"oppose", "mixed"}
     kind = "agreement" if answer["has_consensus"] else None
     if kind is None and divided:
@@ -131,19 +132,24 @@ def raw_prediction(case: Case) -> Row:
         "has_consensus": answer["has_consensus"],
         "consensus_type": kind,
         "positions": positions,
-        "points": [cited(one) for one in answer["key_points"]],
-        **{name: [cited(one) for one in answer[name]] for name in ("objections", "decisions", "open_issues")},
+        "points": [cited(claim) for claim in answer["key_points"]],
+        **{
+            name: [cited(claim) for claim in answer[name]]
+            for name in ("objections", "decisions", "open_issues")
+        },
     }
 
 
 def fates_of_claims(case: Case, reading: ThreadReading) -> Counter[str]:
     """Count the outcomes of the true sentences and of the positions that a quote states."""
     counts: Counter[str] = Counter()
-    told = {one.text: one.is_borne for one in reading.model.narrative} if reading.model else {}
+    borne_by_text = (
+        {sentence.text: sentence.is_borne for sentence in reading.model.narrative} if reading.model else {}
+    )
     for sentence in case.answer["summary"]:
-        borne = told.get(sentence["text"])
+        borne = borne_by_text.get(sentence["text"])
         counts[f"sentence {'refused' if borne is None else 'stated' if borne else 'marked'}"] += 1
-    shown = {one.person: one for one in reading.positions}
+    shown = {position.person: position for position in reading.positions}
     for claim in case.answer["positions"]:
         if claim["explicit"] and claim["stance"] in _SIDES:
             position = shown.get(case.address(claim))
@@ -159,7 +165,7 @@ def told_lie(case: Case, lie: Row) -> Row:
     if "summary" in lie:
         answer["summary"] = [lie["summary"]]
     if claim := lie.get("position"):
-        others = [one for one in answer["positions"] if one["person"] != claim["person"]]
+        others = [position for position in answer["positions"] if position["person"] != claim["person"]]
         answer["positions"] = [*others, claim]
     if "outcome" in lie:
         answer["outcome"] = lie["outcome"]
@@ -169,7 +175,9 @@ def told_lie(case: Case, lie: Row) -> Row:
         answer["decisions"] = [lie["decision"]]
     if "has_consensus" in lie:  # and the answer hides the objector
         answer |= {"has_consensus": True, "objections": []}
-        answer["positions"] = [one for one in answer["positions"] if one["stance"] not in {"oppose", "mixed"}]
+        answer["positions"] = [
+            position for position in answer["positions"] if position["stance"] not in {"oppose", "mixed"}
+        ]
         if answer["outcome"]["kind"] in {"contested", "rejected"}:
             answer["outcome"]["kind"] = "unresolved"
     return answer
@@ -180,17 +188,19 @@ def fate_of_lie(case: Case, lie: Row) -> str:
     reading = case.read(told_lie(case, lie))
     if "summary" in lie:
         narrative = reading.model.narrative if reading.model else ()
-        found = [one.is_borne for one in narrative if one.text == lie["summary"]["text"]]
+        found = [sentence.is_borne for sentence in narrative if sentence.text == lie["summary"]["text"]]
         return _fate(is_shown=bool(found), is_marked=not any(found))
     if claim := lie.get("position"):
-        held = [
-            one
-            for one in reading.positions
-            if (one.person, one.stance.value) == (case.address(claim), claim["stance"])
+        matching = [
+            position
+            for position in reading.positions
+            if (position.person, position.stance.value) == (case.address(claim), claim["stance"])
         ]
-        by_rules = any(one.read_by is ReadBy.RULES for one in held)
+        by_rules = any(position.read_by is ReadBy.RULES for position in matching)
         return _fate(
-            is_shown=bool(held), is_marked=not any(one.is_explicit for one in held), by_rules=by_rules
+            is_shown=bool(matching),
+            is_marked=not any(position.is_explicit for position in matching),
+            by_rules=by_rules,
         )
     if "outcome" in lie:
         outcome = reading.outcome
@@ -207,10 +217,11 @@ def fate_of_lie(case: Case, lie: Row) -> str:
     if "objection" in lie:
         return _fate(
             is_shown=any(
-                one.citation == place and one.fate.value == claim["fate"] for one in reading.objections
+                objection.citation == place and objection.fate.value == claim["fate"]
+                for objection in reading.objections
             )
         )
-    tiers = [one.tier for one in reading.decisions if one.citation == place]
+    tiers = [decision.tier for decision in reading.decisions if decision.citation == place]
     return _fate(is_shown=bool(tiers), is_marked=Tier.SAID not in tiers)
 
 
@@ -233,7 +244,7 @@ def paraphrases() -> Counter[str]:
     counts: Counter[str] = Counter()
     for row, thread in _paraphrased():
         for sentence in row["sentences"]:
-            evidence = tuple(ClaimedQuote(**one) for one in _with_words(sentence["evidence"], thread))
+            evidence = tuple(ClaimedQuote(**quote) for quote in _with_words(sentence["evidence"], thread))
             judged = judge(thread, ClaimedSentence(sentence["text"], evidence), thread.root.mail.subject)
             fate = "refused" if judged.refused else "marked" if judged.marked else "stated"
             counts[f"{'lie' if 'lie' in sentence else 'sentence'} {fate}"] += 1
@@ -243,9 +254,9 @@ def paraphrases() -> Counter[str]:
 def _paraphrased() -> Iterator[tuple[Row, LinkedThread]]:
     """Return threads of the labeled corpora by id, and threads of other archives by their Message-IDs."""
     labelled = {
-        one.label["thread"]: one
+        thread.label["thread"]: thread
         for file in corpus_files("c*/labels.json")
-        for one in read_corpus(file.parent)
+        for thread in read_corpus(file.parent)
     }
     archives: dict[str, dict[str, ThreadMail]] = {}
     for row in _rows("paraphrases"):
@@ -260,20 +271,22 @@ def _paraphrased() -> Iterator[tuple[Row, LinkedThread]]:
 
 def _archive(file: Path) -> dict[str, ThreadMail]:
     with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
-        messages = [one for one in parse_archive(stream) if not isinstance(one, Skipped)]
+        messages = [message for message in parse_archive(stream) if not isinstance(message, Skipped)]
     return {mail.message_id: mail for mail in map(thread_mail_of, messages)}
 
 
 def _print_part(name: str, found: Sequence[Case]) -> None:
     readings = [case.read() for case in found]
     threads = [case.labelled for case in found]
-    raw = figures([one.row for one in score_corpus(threads, [raw_prediction(case) for case in found])])
+    raw = figures([result.row for result in score_corpus(threads, [raw_prediction(case) for case in found])])
     predicted = [
         prediction_of(case.labelled.label["thread"], reading)
         for case, reading in zip(found, readings, strict=True)
     ]
-    stored = figures([one.row for one in score_corpus(threads, predicted)])
-    print(f"\n## {name}: {len(found)} threads ({sum(one.is_of_this_prompt for one in found)} of this prompt)")
+    stored = figures([result.row for result in score_corpus(threads, predicted)])
+    print(
+        f"\n## {name}: {len(found)} threads ({sum(case.is_of_this_prompt for case in found)} of this prompt)"
+    )
     for measure in _MEASURES:
         before, after = (
             value["F1"] if isinstance(value := side[measure], dict) else value for side in (raw, stored)
@@ -292,13 +305,13 @@ def _print_part(name: str, found: Sequence[Case]) -> None:
     print("   " + ", ".join(f"{fate} {count}" for fate, count in sorted(counts.items())))
     for cause, count in causes.most_common():
         print(f"      {count} {cause}")
-    told: dict[str, Counter[str]] = {}
+    by_kind: dict[str, Counter[str]] = {}
     for case in found:
         for lie in lies_of(case):
-            told.setdefault(lie["kind"], Counter())[fate_of_lie(case, lie)] += 1
-    total: Counter[str] = sum(told.values(), Counter())
+            by_kind.setdefault(lie["kind"], Counter())[fate_of_lie(case, lie)] += 1
+    total: Counter[str] = sum(by_kind.values(), Counter())
     print(f"   lies: {dict(total)} of {total.total()}")
-    for kind, fates in sorted(told.items()):
+    for kind, fates in sorted(by_kind.items()):
         print(f"      {kind:24} {dict(fates)}")
 
 
@@ -310,14 +323,16 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         found = list(cases([options.part] if options.part else ()))
-        told = Counter() if options.part else paraphrases()
+        counts = Counter() if options.part else paraphrases()
     except MissingDataError as error:
         print(error, file=sys.stderr)
         return 1
     for part in dict.fromkeys(case.part for case in found):
         _print_part(part, [case for case in found if case.part == part])
-    if told:
-        print("\n## paraphrases\n   " + ", ".join(f"{fate} {count}" for fate, count in sorted(told.items())))
+    if counts:
+        print(
+            "\n## paraphrases\n   " + ", ".join(f"{fate} {count}" for fate, count in sorted(counts.items()))
+        )
     return 0
 
 

@@ -37,8 +37,8 @@ class ScoredThread:
 
 def prediction_of(thread: str, reading: ThreadReading) -> dict[str, Any]:
     """Return the reader's claims in the format of the labels. Absent claims are left out."""
-    said = [one for one in reading.positions if one.tier is Tier.SAID]
-    shown = {_place(one.citation) for one in said}
+    stated = [position for position in reading.positions if position.tier is Tier.SAID]
+    shown = {_place(position.citation) for position in stated}
     return {
         "thread": thread,
         "genre": reading.genre.kind.value if reading.genre.tier is Tier.SAID else None,
@@ -50,11 +50,16 @@ def prediction_of(thread: str, reading: ThreadReading) -> dict[str, Any]:
         "consensus_type": reading.consensus_type,
         "basis": reading.basis.value,
         "positions": [
-            {"person": one.person, "stance": one.stance.value, "rule": one.rule, **_quote(one.citation)}
-            for one in said
+            {
+                "person": position.person,
+                "stance": position.stance.value,
+                "rule": position.rule,
+                **_quote(position.citation),
+            }
+            for position in stated
         ],
-        "objections": _once((one.citation for one in reading.objections), shown),
-        "decisions": _once((one.citation for one in reading.decisions), shown),
+        "objections": _once((finding.citation for finding in reading.objections), shown),
+        "decisions": _once((finding.citation for finding in reading.decisions), shown),
         "open_issues": _once(reading.open_issues, shown),
         "points": _once((*reading.key_points, *reading.outcome.evidence), shown),
     }
@@ -98,7 +103,7 @@ def score_corpus(
 
 def _read_all(folder: Path) -> tuple[list[LabelledThread], list[ThreadReading], list[dict[str, Any]]]:
     threads = read_corpus(folder)
-    readings = [read_thread(one.mails, one.profile) for one in threads]
+    readings = [read_thread(thread.mails, thread.profile) for thread in threads]
     predictions = [
         prediction_of(thread.label["thread"], reading)
         for thread, reading in zip(threads, readings, strict=True)
@@ -108,8 +113,8 @@ def _read_all(folder: Path) -> tuple[list[LabelledThread], list[ThreadReading], 
 
 def _total(scored: Iterable[ScoredThread]) -> Counter[str]:
     total: Counter[str] = Counter()
-    for one in scored:
-        total.update(one.row)
+    for result in scored:
+        total.update(result.row)
     return total
 
 
@@ -131,9 +136,9 @@ _MEASURES: tuple[tuple[str, str, str], ...] = (
 
 def print_table(title: str, scored: Sequence[ScoredThread]) -> None:
     print(f"\n## {title}: {len(scored)} threads")
-    sources = sorted({one.source for one in scored})
+    sources = sorted({result.source for result in scored})
     for source in [*sources, "all"] if len(sources) > 1 else ["all"]:
-        total = _total(one for one in scored if source in {"all", one.source})
+        total = _total(result for result in scored if source in {"all", result.source})
         print(
             f"{source}: {total['threads']} threads, {total['shown'] / max(1, total['threads']):.1f} "
             f"sentences shown each"
@@ -149,21 +154,21 @@ def print_table(title: str, scored: Sequence[ScoredThread]) -> None:
 def _print_rules(threads: Sequence[LabelledThread], predictions: Sequence[dict[str, Any]]) -> None:
     """Print the precision of each rule. This table decides which rules make claims."""
     right: Counter[str] = Counter()
-    said: Counter[str] = Counter()
+    stated: Counter[str] = Counter()
     ended: Counter[str] = Counter()
     ended_right: Counter[str] = Counter()
     for thread, prediction in zip(threads, predictions, strict=True):
         if prediction["outcome"]:
             ended[prediction["outcome_rule"]] += 1
             ended_right[prediction["outcome_rule"]] += prediction["outcome"] == thread.label["outcome"]
-        gold = {one["person"].lower(): one["stance"] for one in thread.label["positions"]}
+        gold = {position["person"].lower(): position["stance"] for position in thread.label["positions"]}
         for position in prediction["positions"]:
             if position["stance"] in _COUNTED:
-                said[position["rule"]] += 1
+                stated[position["rule"]] += 1
                 right[position["rule"]] += gold.get(position["person"]) == position["stance"]
     print(
         "\npositions said, by rule: "
-        + ", ".join(f"{rule} {right[rule]}/{said[rule]}" for rule in sorted(said))
+        + ", ".join(f"{rule} {right[rule]}/{stated[rule]}" for rule in sorted(stated))
     )
     print(
         "outcomes said, by rule: "
@@ -191,7 +196,7 @@ def _run_folder(folder: Path, predictions_file: Path | None) -> int:
     print_table(str(folder), scored)
     _print_rules(threads, predictions)
     print_tiers(threads, readings)
-    print(json.dumps(figures([one.row for one in scored]), indent=1))
+    print(json.dumps(figures([result.row for result in scored]), indent=1))
     return 0
 
 
@@ -203,17 +208,17 @@ def _run_corpora() -> int:
         threads, readings, predictions = _read_all(labels.parent)
         scored = score_corpus(threads, predictions)
         parts: dict[str, Callable[[ScoredThread], bool]] = {
-            "read": lambda one: not is_unread(one.thread),
-            "unread": lambda one: is_unread(one.thread),
+            "read": lambda result: not is_unread(result.thread),
+            "unread": lambda result: is_unread(result.thread),
         }
         for part, belongs in parts.items():
-            chosen = [one for one in scored if belongs(one)]
+            chosen = [result for result in scored if belongs(result)]
             print_table(f"{name}, {part} folds", chosen)
-            numbers = [number for number, one in enumerate(scored) if belongs(one)]
+            numbers = [number for number, result in enumerate(scored) if belongs(result)]
             part_of = [threads[number] for number in numbers]
             _print_rules(part_of, [predictions[number] for number in numbers])
             print_tiers(part_of, [readings[number] for number in numbers])
-            found = below_floors(figures([one.row for one in chosen]), floors.get(f"{name} {part}", {}))
+            found = below_floors(figures([result.row for result in chosen]), floors.get(f"{name} {part}", {}))
             problems += [f"{name}, {part} folds: {problem}" for problem in found]
     for problem in problems:
         print(f"below the floor: {problem}", file=sys.stderr)

@@ -36,12 +36,12 @@ def read_corpus(folder: Path) -> list[LabelledThread]:
 def _thread(
     label: dict[str, Any], mails: dict[str, ThreadMail], roles: dict[str, Any], folder: Path
 ) -> LabelledThread:
-    missing = [one for one in label["message_ids"] if one not in mails]
+    missing = [id_ for id_ in label["message_ids"] if id_ not in mails]
     if missing:
         raise CorpusError(f"{folder}: no mail {missing[0]} of thread {label['thread']} in the mboxes")
     return LabelledThread(
         label=label | {"consensus_type": _type_of(label)},
-        mails=tuple(mails[one] for one in label["message_ids"]),
+        mails=tuple(mails[id_] for id_ in label["message_ids"]),
         profile=profile_in(roles, label.get("source", "")),
     )
 

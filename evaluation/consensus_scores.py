@@ -46,7 +46,7 @@ def score_threads(labels: Sequence[Label], predictions: Iterable[Prediction]) ->
 
 def _prediction(label: Label, by_thread: dict[str, Prediction], by_root: dict[str, Prediction]) -> Prediction:
     found = by_thread.get(label["thread"])
-    return found or next((by_root[one] for one in label["message_ids"] if one in by_root), {})
+    return found or next((by_root[id_] for id_ in label["message_ids"] if id_ in by_root), {})
 
 
 def _score_thread(label: Label, prediction: Prediction) -> Counter[str]:
@@ -54,9 +54,11 @@ def _score_thread(label: Label, prediction: Prediction) -> Counter[str]:
     row.update(_kinds(label, prediction))
     row.update(_positions(label, prediction))
     for field, short in _BY_MESSAGE.items():
-        gold = {one["message_id"] for one in label[field]}
-        said = {one["message_id"].strip("<>") for one in prediction.get(field, [])}
-        row.update({f"{short}_tp": len(gold & said), f"{short}_p": len(said), f"{short}_g": len(gold)})
+        gold = {entry["message_id"] for entry in label[field]}
+        predicted = {entry["message_id"].strip("<>") for entry in prediction.get(field, [])}
+        row.update(
+            {f"{short}_tp": len(gold & predicted), f"{short}_p": len(predicted), f"{short}_g": len(gold)}
+        )
     row.update(_key_points(label, prediction))
     return row
 
@@ -78,46 +80,52 @@ def _kinds(label: Label, prediction: Prediction) -> dict[str, int]:
 
 
 def _positions(label: Label, prediction: Prediction) -> dict[str, int]:
-    gold = {one["person"].lower(): one["stance"] for one in label["positions"] if one["stance"] != "proposer"}
-    proposers = {one["person"].lower() for one in label["positions"] if one["stance"] == "proposer"}
-    said = {
-        one["person"].lower(): one["stance"]
-        for one in prediction.get("positions", [])
-        if one["stance"] in _COUNTED
+    gold = {
+        position["person"].lower(): position["stance"]
+        for position in label["positions"]
+        if position["stance"] != "proposer"
+    }
+    proposers = {
+        position["person"].lower() for position in label["positions"] if position["stance"] == "proposer"
+    }
+    predicted = {
+        position["person"].lower(): position["stance"]
+        for position in prediction.get("positions", [])
+        if position["stance"] in _COUNTED
     }
     row = {
-        "pos_p": len(said),
+        "pos_p": len(predicted),
         "pos_g": sum(stance != "mixed" for stance in gold.values()),
-        "pos_tp": sum(gold.get(person) == stance for person, stance in said.items()),
+        "pos_tp": sum(gold.get(person) == stance for person, stance in predicted.items()),
         "inverted": sum(
-            gold.get(person, "mixed") not in {stance, "mixed"} for person, stance in said.items()
+            gold.get(person, "mixed") not in {stance, "mixed"} for person, stance in predicted.items()
         ),
-        "proposer_counted": sum(person in proposers for person in said),
-        "invented": sum(person not in gold and person not in proposers for person in said),
+        "proposer_counted": sum(person in proposers for person in predicted),
+        "invented": sum(person not in gold and person not in proposers for person in predicted),
     }
     for stance in _COUNTED:
         short = stance[:3]
-        row[f"{short}_p"] = sum(one == stance for one in said.values())
-        row[f"{short}_g"] = sum(one == stance for one in gold.values())
-        row[f"{short}_tp"] = sum(one == stance == gold.get(person) for person, one in said.items())
+        row[f"{short}_p"] = sum(other == stance for other in predicted.values())
+        row[f"{short}_g"] = sum(other == stance for other in gold.values())
+        row[f"{short}_tp"] = sum(other == stance == gold.get(person) for person, other in predicted.items())
     return row
 
 
 def _key_points(label: Label, prediction: Prediction) -> dict[str, int]:
-    shown = [one for field in _SHOWN for one in prediction.get(field, []) if one.get("quote")]
+    shown = [entry for field in _SHOWN for entry in prediction.get(field, []) if entry.get("quote")]
     wanted = label["key_points"] + label["outcome_evidence"]
     by_message: dict[str, list[str]] = {}
-    for one in shown:
-        by_message.setdefault(one.get("message_id", "").strip("<>"), []).append(one["quote"])
+    for entry in shown:
+        by_message.setdefault(entry.get("message_id", "").strip("<>"), []).append(entry["quote"])
     return {
         "key_g": len(wanted),
-        "key_m": sum(one["message_id"] in by_message for one in wanted),
+        "key_m": sum(entry["message_id"] in by_message for entry in wanted),
         "key_s": sum(
             any(
-                overlap(quote, one["quote"]) >= _SAME_SENTENCE
-                for quote in by_message.get(one["message_id"], ())
+                overlap(quote, entry["quote"]) >= _SAME_SENTENCE
+                for quote in by_message.get(entry["message_id"], ())
             )
-            for one in wanted
+            for entry in wanted
         ),
         "shown": len(shown),
     }
@@ -154,11 +162,17 @@ def figures(rows: Sequence[Counter[str]]) -> dict[str, Any]:
 
 
 def _rates(total: Counter[str], short: str) -> dict[str, float | int]:
-    right, said, true = total[f"{short}_tp"], total[f"{short}_p"], total[f"{short}_g"]
-    precision = right / said if said else 1.0
+    right, predicted, true = total[f"{short}_tp"], total[f"{short}_p"], total[f"{short}_g"]
+    precision = right / predicted if predicted else 1.0
     recall = right / true if true else 1.0
     f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-    return {"F1": round(f1, 3), "P": round(precision, 3), "R": round(recall, 3), "said": said, "true": true}
+    return {
+        "F1": round(f1, 3),
+        "P": round(precision, 3),
+        "R": round(recall, 3),
+        "said": predicted,
+        "true": true,
+    }
 
 
 def wilson(right: int, of: int, z: float = 1.96) -> tuple[float, float]:

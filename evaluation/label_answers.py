@@ -24,17 +24,19 @@ def answer_of(labelled: LabelledThread, thread: LinkedThread) -> dict[str, Any]:
         "has_consensus": label["has_consensus"],
         "positions": [
             {
-                "person": f"p{person_number(thread, thread.mails[numbers[one['message_id']] - 1])}",
-                "stance": one["stance"],
-                "explicit": bool(one.get("explicit", True)),
-                "mail": numbers[one["message_id"]],
-                "quote": one["quote"],
+                "person": f"p{person_number(thread, thread.mails[numbers[position['message_id']] - 1])}",
+                "stance": position["stance"],
+                "explicit": bool(position.get("explicit", True)),
+                "mail": numbers[position["message_id"]],
+                "quote": position["quote"],
             }
-            for one in label["positions"]
+            for position in label["positions"]
         ],
         "objections": [
-            {**quote, "fate": _FATES[one["status"]].value, "settled": None}
-            for one, quote in zip(label["objections"], _quotes(label["objections"], numbers), strict=True)
+            {**quote, "fate": _FATES[objection["status"]].value, "settled": None}
+            for objection, quote in zip(
+                label["objections"], _quotes(label["objections"], numbers), strict=True
+            )
         ],
         "decisions": _quotes(label["decisions"], numbers),
         "open_issues": _quotes(label["open_issues"], numbers),
@@ -44,11 +46,14 @@ def answer_of(labelled: LabelledThread, thread: LinkedThread) -> dict[str, Any]:
 
 
 def _quotes(entries: Iterable[dict[str, Any]], numbers: dict[str, int]) -> list[dict[str, Any]]:
-    return [{"mail": numbers[one["message_id"]], "quote": one["quote"]} for one in entries]
+    return [{"mail": numbers[entry["message_id"]], "quote": entry["quote"]} for entry in entries]
 
 
 def _propositions(label: dict[str, Any], numbers: dict[str, int]) -> list[dict[str, Any]]:
     """Return the proposals. Labels name the message, and the words are those of the proposer's position."""
-    put = [one for one in label["positions"] if one["stance"] == "proposer"]
-    found = next((one for one in put if one["message_id"] == label["proposition_message_id"]), None)
+    proposals = [position for position in label["positions"] if position["stance"] == "proposer"]
+    found = next(
+        (position for position in proposals if position["message_id"] == label["proposition_message_id"]),
+        None,
+    )
     return [{"mail": numbers[found["message_id"]], "quote": found["quote"]}] if found else []

@@ -61,7 +61,7 @@ def pack(
 ) -> dict[str, Any]:
     """Return the labels in the form that may be published."""
     return {
-        "roles": {source: _packed_roles(one, mails) for source, one in roles.items()},
+        "roles": {source: _packed_roles(profile, mails) for source, profile in roles.items()},
         "threads": [_packed_thread(label, mails) for label in labels],
     }
 
@@ -71,11 +71,13 @@ def unpack(
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Write labels and roles for `evaluation.consensus --labels`."""
     labels = [_label(thread, mails) for thread in packed["threads"]]
-    return labels, {source: _roles(one, mails) for source, one in packed["roles"].items()}
+    return labels, {source: _roles(profile, mails) for source, profile in packed["roles"].items()}
 
 
 def _mail(message: Message) -> LabelledMail:
-    part = next((one for one in message.walk() if one.get_content_type() == "text/plain"), message)
+    part = next(
+        (subpart for subpart in message.walk() if subpart.get_content_type() == "text/plain"), message
+    )
     content = part.get_payload(decode=True)
     text = content.decode(part.get_content_charset("utf-8"), "replace") if isinstance(content, bytes) else ""
     return LabelledMail(email.utils.parseaddr(str(message["From"]))[1].lower(), own_words(text))
@@ -83,10 +85,10 @@ def _mail(message: Message) -> LabelledMail:
 
 def _packed_thread(label: dict[str, Any], mails: dict[str, LabelledMail]) -> dict[str, Any]:
     ids: list[str] = label["message_ids"]
-    put = label["proposition_message_id"]
+    proposal = label["proposition_message_id"]
     kept = {name: label[name] for name in _KEPT}
-    spans = {name: [_span(one, name, ids, mails) for one in label[name]] for name in _QUOTES}
-    return {**kept, "mails": ids, "proposition": None if put is None else ids.index(put), **spans}
+    spans = {name: [_span(quote, name, ids, mails) for quote in label[name]] for name in _QUOTES}
+    return {**kept, "mails": ids, "proposition": None if proposal is None else ids.index(proposal), **spans}
 
 
 def _span(quote: dict[str, Any], kind: str, ids: list[str], mails: dict[str, LabelledMail]) -> list[Any]:
@@ -102,11 +104,11 @@ def _span(quote: dict[str, Any], kind: str, ids: list[str], mails: dict[str, Lab
 
 def _label(thread: dict[str, Any], mails: dict[str, LabelledMail]) -> dict[str, Any]:
     ids: list[str] = thread["mails"]
-    put = thread["proposition"]
+    proposal = thread["proposition"]
     return {
         **{name: thread[name] for name in _KEPT},
         "message_ids": ids,
-        "proposition_message_id": None if put is None else ids[put],
+        "proposition_message_id": None if proposal is None else ids[proposal],
         **{name: [_quote(span, name, ids, mails) for span in thread[name]] for name in _QUOTES},
     }
 
@@ -125,8 +127,8 @@ def _quote(span: list[Any], kind: str, ids: list[str], mails: dict[str, Labelled
 def _packed_roles(profile: dict[str, Any], mails: dict[str, LabelledMail]) -> dict[str, Any]:
     """Name each role holder by one of their messages, without an address. Others are left out."""
     first = {mail.sender: message_id for message_id, mail in reversed(mails.items())}
-    known = [one for one in profile["roles"] if one["person"] in first]
-    return {"preset": profile["preset"], "roles": [_by_mail(one, first[one["person"]]) for one in known]}
+    known = [role for role in profile["roles"] if role["person"] in first]
+    return {"preset": profile["preset"], "roles": [_by_mail(role, first[role["person"]]) for role in known]}
 
 
 def _by_mail(role: dict[str, str], message_id: str) -> dict[str, str]:
@@ -134,7 +136,7 @@ def _by_mail(role: dict[str, str], message_id: str) -> dict[str, str]:
 
 
 def _roles(profile: dict[str, Any], mails: dict[str, LabelledMail]) -> dict[str, Any]:
-    return {**profile, "roles": [_by_address(one, mails) for one in profile["roles"]]}
+    return {**profile, "roles": [_by_address(role, mails) for role in profile["roles"]]}
 
 
 def _by_address(role: dict[str, str], mails: dict[str, LabelledMail]) -> dict[str, str]:
@@ -157,7 +159,7 @@ def _pack_folder(folder: Path, file: Path) -> None:
         json.loads((folder / name).read_text(encoding="utf-8")) for name in ("labels.json", "roles.json")
     )
     packed = pack(labels, roles, read_mails(folder))
-    threads = ",\n".join(json.dumps(one) for one in packed["threads"])
+    threads = ",\n".join(json.dumps(thread) for thread in packed["threads"])
     file.write_text(
         f'{{"roles": {json.dumps(packed["roles"])},\n"threads": [\n{threads}\n]}}\n', encoding="utf-8"
     )
@@ -180,12 +182,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for command, names in ((packing, ("folder", "file")), (unpacking, ("file", "mboxes", "folder"))):
         for name in names:
             command.add_argument(name, type=Path)
-    said = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        if said.command == "pack":
-            _pack_folder(said.folder, said.file)
+        if options.command == "pack":
+            _pack_folder(options.folder, options.file)
         else:
-            _unpack_folder(said.file, said.mboxes, said.folder)
+            _unpack_folder(options.file, options.mboxes, options.folder)
     except (LabelSpanError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

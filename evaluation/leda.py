@@ -39,7 +39,11 @@ def acts_of(text: str) -> set[Act]:
     """Return the acts that the reader's wordings find in a segment. A segment can have several."""
     mail = ThreadMail(message_id="<segment>", address="someone@list.example", text=text)
     thread = LinkedThread([mail], SourceProfile())
-    return {act for act, finds in _FINDERS.items() if any(finds(thread, one) for one in thread.sentences())}
+    return {
+        act
+        for act, finds in _FINDERS.items()
+        if any(finds(thread, sentence) for sentence in thread.sentences())
+    }
 
 
 def _agrees(thread: LinkedThread, sentence: OwnSentence) -> bool:

@@ -82,12 +82,12 @@ def lies(case: Case, draw: random.Random) -> Iterator[Lie]:
 
 
 def _voices(case: Case) -> list[Answer]:
-    return [one for one in case.answer["positions"] if one["stance"] in _OTHER_STANCE]
+    return [position for position in case.answer["positions"] if position["stance"] in _OTHER_STANCE]
 
 
 def _with_position(case: Case, old: Answer, new: Answer) -> Answer:
     answer = deepcopy(case.answer)
-    answer["positions"] = [new if one == old else one for one in answer["positions"]]
+    answer["positions"] = [new if position == old else position for position in answer["positions"]]
     return answer
 
 
@@ -97,13 +97,15 @@ def _address(case: Case, mail: int) -> str:
 
 def _stands(address: str, stance: str) -> Callable[[ThreadReading], bool]:
     return lambda reading: any(
-        one.person == address and one.stance.value == stance and one.tier is Tier.SAID
-        for one in reading.positions
+        position.person == address and position.stance.value == stance and position.tier is Tier.SAID
+        for position in reading.positions
     )
 
 
 def _is_reading(address: str) -> Callable[[ThreadReading], bool]:
-    return lambda reading: all(not one.is_explicit for one in reading.positions if one.person == address)
+    return lambda reading: all(
+        not position.is_explicit for position in reading.positions if position.person == address
+    )
 
 
 def _flipped(case: Case, _: random.Random) -> Iterator[Lie]:
@@ -120,12 +122,12 @@ def _swapped(case: Case, draw: random.Random) -> Iterator[Lie]:
     for voice in _voices(case):
         own = case.thread.mails[voice["mail"] - 1].person
         others = sorted(set(numbers) - {own})
-        taken = {_address(case, one["mail"]) for one in case.answer["positions"]}
+        holders = {_address(case, position["mail"]) for position in case.answer["positions"]}
         if not others:
             continue
         other = draw.choice(others)
         address = _address(case, numbers[other])
-        if address in taken or _stands(address, voice["stance"])(case.rules):
+        if address in holders or _stands(address, voice["stance"])(case.rules):
             continue
         person = f"p{list(dict.fromkeys(mail.person for mail in case.thread.mails)).index(other) + 1}"
         lie = _with_position(case, voice, {**voice, "person": person})
@@ -144,7 +146,9 @@ def _cut(case: Case, _: random.Random) -> Iterator[Lie]:
                 or not re.search(r"\b(?:support|agree|like|favou?r)", rest[:40])
             ):
                 continue
-            person = f"p{list(dict.fromkeys(one.person for one in case.thread.mails)).index(mail.person) + 1}"
+            person = (
+                f"p{list(dict.fromkeys(other.person for other in case.thread.mails)).index(mail.person) + 1}"
+            )
             claim = {
                 "person": person,
                 "stance": "support",
@@ -153,24 +157,25 @@ def _cut(case: Case, _: random.Random) -> Iterator[Lie]:
                 "quote": rest,
             }
             answer = deepcopy(case.answer)
-            answer["positions"] = [one for one in answer["positions"] if one["mail"] != mail.number + 1] + [
-                claim
-            ]
-            said = _stands(mail.mail.address.lower(), "support")
-            if not said(case.rules) and not any(
-                one["stance"] == "support" and _address(case, one["mail"]) == mail.mail.address.lower()
-                for one in case.answer["positions"]
+            answer["positions"] = [
+                position for position in answer["positions"] if position["mail"] != mail.number + 1
+            ] + [claim]
+            is_shown = _stands(mail.mail.address.lower(), "support")
+            if not is_shown(case.rules) and not any(
+                position["stance"] == "support"
+                and _address(case, position["mail"]) == mail.mail.address.lower()
+                for position in case.answer["positions"]
             ):
-                yield Lie("negation cut off", answer, said)
+                yield Lie("negation cut off", answer, is_shown)
 
 
 def _merged(case: Case, draw: random.Random) -> Iterator[Lie]:
     """Return two halves of different sentences as one quote."""
     for voice in _voices(case)[:2]:
         sentences = [
-            one
-            for one in case.thread.mails[voice["mail"] - 1].sentences
-            if len(one.text.split()) > _SOME_WORDS
+            sentence
+            for sentence in case.thread.mails[voice["mail"] - 1].sentences
+            if len(sentence.text.split()) > _SOME_WORDS
         ]
         if len(sentences) <= 1:
             continue
@@ -211,7 +216,7 @@ def _sentences(case: Case, draw: random.Random) -> Iterator[Lie]:
     writer = display_name(mail.mail.name, mail.mail.address)
     near = [mail.number] if mail.parent is None else [mail.number, mail.parent]
     cited = word_key(" ".join(f"{case.thread.mails[n].mail.name} {case.thread.mails[n].words}" for n in near))
-    names = sorted({display_name(one.mail.name, one.mail.address) for one in case.thread.mails})
+    names = sorted({display_name(mail.mail.name, mail.mail.address) for mail in case.thread.mails})
     others = [name for name in names if word_key(name) not in cited]
     texts = [
         ("number invented", f"{writer} reported {draw.randrange(130, 990)} cases of it."),
@@ -239,13 +244,13 @@ def _sentences(case: Case, draw: random.Random) -> Iterator[Lie]:
 def _is_inferred(text: str) -> Callable[[ThreadReading], bool]:
     return lambda reading: (
         reading.model is not None
-        and all(not one.is_borne for one in reading.model.narrative if one.text == text)
+        and all(not sentence.is_borne for sentence in reading.model.narrative if sentence.text == text)
     )
 
 
 def _narrates(text: str) -> Callable[[ThreadReading], bool]:
     return lambda reading: (
-        reading.model is not None and any(one.text == text for one in reading.model.narrative)
+        reading.model is not None and any(sentence.text == text for sentence in reading.model.narrative)
     )
 
 

@@ -27,11 +27,11 @@ def _claims(thread: LabelledThread, reading: ThreadReading) -> Iterator[tuple[st
     label = thread.label
     yield "genre", reading.genre.tier, reading.genre.kind.value == label["genre"]
     yield "outcome", reading.outcome.tier, reading.outcome.kind.value == label["outcome"]
-    stances = {one["person"].lower(): one["stance"] for one in label["positions"]}
+    stances = {position["person"].lower(): position["stance"] for position in label["positions"]}
     for position in reading.positions:
         if position.stance in _COUNTED:
             yield "position", position.tier, stances.get(position.person) == position.stance.value
-    decided = {one["message_id"] for one in label["decisions"]}
+    decided = {decision["message_id"] for decision in label["decisions"]}
     for decision in reading.decisions:
         yield "decision", decision.tier, decision.citation.message_id.strip("<>") in decided
 

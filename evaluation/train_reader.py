@@ -77,8 +77,8 @@ def _gather(threads: list[LabelledThread]) -> _Sentences:
     messages: list[str] = []
     for number, thread in enumerate(threads):
         linked = LinkedThread(thread.mails, thread.profile)
-        put = find_proposal(linked)
-        reader = FeatureReader(linked, put, read_genre(linked, put).kind)
+        proposal = find_proposal(linked)
+        reader = FeatureReader(linked, proposal, read_genre(linked, proposal).kind)
         for sentence in candidates_of(linked):
             message = linked.mail_of(sentence).mail.message_id.strip("<>")
             rows.append(reader.features(sentence))
@@ -86,7 +86,7 @@ def _gather(threads: list[LabelledThread]) -> _Sentences:
             messages.append(message)
             for head in Head:
                 labels[head].append(_is_labelled(thread.label, head, message, sentence.text))
-                candidates[head].append(may_be(head, sentence, linked, put))
+                candidates[head].append(may_be(head, sentence, linked, proposal))
     names = sorted({name for row in rows for name in row})
     return _Sentences(
         names=names,
@@ -97,7 +97,7 @@ def _gather(threads: list[LabelledThread]) -> _Sentences:
         messages=messages,
         gold_messages={
             head: [
-                {one["message_id"] for field in _LABELS[head] for one in thread.label[field]}
+                {entry["message_id"] for field in _LABELS[head] for entry in thread.label[field]}
                 for thread in threads
             ]
             for head in Head
@@ -112,9 +112,9 @@ def _training_fold(thread: str) -> int:
 
 def _is_labelled(label: dict[str, Any], head: Head, message: str, text: str) -> bool:
     return any(
-        one["message_id"] == message and overlap(one["quote"], text) >= _SAME
+        entry["message_id"] == message and overlap(entry["quote"], text) >= _SAME
         for field in _LABELS[head]
-        for one in label[field]
+        for entry in label[field]
     )
 
 
@@ -130,7 +130,7 @@ def _held_out(data: _Sentences, head: Head, ridge: float) -> NDArray[np.float64]
 
 
 def _message_f1(data: _Sentences, head: Head, scores: NDArray[np.float64], threshold: float) -> float:
-    right = said = 0
+    right = predicted = 0
     gold = sum(len(messages) for messages in data.gold_messages[head])
     for thread in range(len(data.gold_messages[head])):
         best: dict[str, float] = {}
@@ -138,8 +138,8 @@ def _message_f1(data: _Sentences, head: Head, scores: NDArray[np.float64], thres
             best[data.messages[row]] = max(best.get(data.messages[row], -np.inf), float(scores[row]))
         chosen = sorted(best, key=lambda message: -best[message])[: MOST_MAILS[head]]
         right += len(data.gold_messages[head][thread].intersection(chosen))
-        said += len(chosen)
-    return 2 * right / (said + gold) if said + gold else 0.0
+        predicted += len(chosen)
+    return 2 * right / (predicted + gold) if predicted + gold else 0.0
 
 
 def _best_threshold(
@@ -150,7 +150,7 @@ def _best_threshold(
     For objections and open issues return the highest: recall hardly falls, and precision rises.
     """
     candidates = np.unique(np.quantile(scores, _QUANTILES))
-    values = np.array([f1(float(one)) for one in candidates])
+    values = np.array([f1(float(candidate)) for candidate in candidates])
     good = candidates[values >= values.max() - _FLAT]
     chosen = np.median(good) if head is Head.DECISION else good.max()
     return float(chosen), float(values.max())
@@ -179,7 +179,7 @@ def _train(data: _Sentences, head: Head) -> tuple[dict[str, float], float, float
         tried.append((ridge, threshold, figure))
     # Take the strongest ridge that is nearly best. Weaker ridges win by chance and carry over worse.
     enough = max(figure for _, _, figure in tried) - _NEARLY
-    best_ridge, best_threshold, best_figure = [one for one in tried if one[2] >= enough][-1]
+    best_ridge, best_threshold, best_figure = [trial for trial in tried if trial[2] >= enough][-1]
     fitted = fit(data.features, data.labels[head], best_ridge)
     weights = {name: round(float(weight), 2) for name, weight in zip(data.names, fitted.weights, strict=True)}
     print(f"{head.value:12} cross-validated {best_figure:.3f}  ridge {best_ridge:g}")

@@ -1,4 +1,4 @@
-"""`source`: the sources from which archives are fetched."""
+"""`source`: the sources of archives."""
 
 from collections.abc import Callable
 from dataclasses import asdict

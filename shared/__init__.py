@@ -1,1 +1,1 @@
-"""What the stages share."""
+"""Code that the stages share."""

@@ -1,9 +1,9 @@
 """An OpenAI-compatible endpoint that answers from files: `python -m tools.chat_replay DIR`.
 
-Each request is written to DIR as `<key>.request.json`; its answer is what stands in `<key>.answer.json`
-beside it. The key is a hash of the conversation, so the same question finds the same answer. A missing answer
-is waited for, up to a limit: any reader, a person included, can stand in for a model. It prints its address
-as one line of JSON and ends when its standard input does.
+Each request is written to DIR as `<key>.request.json`, and its answer is read from `<key>.answer.json`. The
+key is a hash of the conversation, so the same question has the same answer. The endpoint waits for a missing
+answer, up to a limit, so that another program or a person can write the answer. The endpoint prints its
+address as one line of JSON and ends when its standard input ends.
 """
 
 import argparse

@@ -24,7 +24,7 @@ class Style(NamedTuple):
     """The font size relative to the parent element."""
 
     def over(self, other: "Style") -> "Style":
-        """Combine the styles. What either style hides is hidden, and this style's colors and sizes win."""
+        """Combine the styles. Both may hide text, and this style's colors and sizes win."""
         return Style(
             self.hides or other.hides,
             self.colour or other.colour,

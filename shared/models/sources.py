@@ -30,7 +30,7 @@ class Source(Document):
     enabled: bool = True
     schedule: str | None = None
     settings: dict[str, Any] = {}
-    preset: Preset = Preset.FREE  # the customs by which decisions are read
+    preset: Preset = Preset.FREE  # the customs for reading decisions
     roles: list[SourceRole] = []
     readers: list[str] = []  # the groups that may read it, or "*" (shared/azure/access.py)
     keep_days: int | None = None  # older mails are deleted, a month at a time

@@ -23,7 +23,7 @@ MAX_LOOKS = 8
 
 
 class MessagesOvertakenError(ConflictError):
-    """Messages or chunks got another text or other labels while a stage worked on them. The stage repeats."""
+    """Messages or chunks got another text or other labels while a stage worked on them: it repeats."""
 
 
 def is_stale(chunk_id: str, message: Row | None) -> bool:

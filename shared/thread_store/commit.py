@@ -54,7 +54,7 @@ PLANNED_OPERATIONS = 90  # of a batch, as estimated before it is planned
 
 
 class SourceBusyError(TransientError):
-    """Other workers changed the threads of the source at every attempt to commit."""
+    """Other workers changed the threads of the source at every attempt to commit to them."""
 
 
 class ArchiveGoneError(Exception):

@@ -24,7 +24,7 @@ MAX_REDIRECTS = 50  # damaged documents may point to each other
 
 
 class ThreadMovedError(ConflictError):
-    """A message or thread became part of another thread while a stage worked on it. The stage repeats."""
+    """A message or thread became part of another thread while it was worked on: the stage repeats."""
 
 
 async def find_resolved(clients: Clients, thread_id: str, session: Session) -> Thread | None:

@@ -510,7 +510,7 @@ class Store:
         return refused
 
     async def _refreshed(self, container: str, session: Session) -> bool:
-        """Return whether each probe is still in the physical partition in which it was found."""
+        """Return whether each probe is still in the physical partition where it was found."""
         probes = self._probes.get(container, {})
         tokens = await gather_limited(self._primary_token(container, probe) for probe in probes)
         if not probes or any(

@@ -93,7 +93,7 @@ class ErasurePlan:
     archives: set[str] = field(default_factory=set)
     marks: set[str] = field(
         default_factory=set
-    )  # Message-IDs and addresses by which a summary is known to quote erased mail
+    )  # Message-IDs and addresses that show that a summary quotes erased mail
     lines: set[str] = field(default_factory=set)  # hashes of the lines of the erased mail
     roles: list[str] = field(default_factory=list)  # lists whose definition names the person
 

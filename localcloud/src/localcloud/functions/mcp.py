@@ -120,7 +120,7 @@ class McpEndpoint:
         uri = str(params.get("uri"))
         for function in self._resources:
             trigger = function.trigger
-            assert isinstance(trigger, McpResourceTrigger)  # noqa: S101 - likewise
+            assert isinstance(trigger, McpResourceTrigger)  # noqa: S101 - only these are resources
             if _pattern(trigger.uri).fullmatch(uri):
                 outcome = await self._run(function, {"uri": uri}, request)
                 if outcome.error is not None:

@@ -24,7 +24,7 @@ _SEVERAL = 2
 
 
 def opening_of(state: ThreadState) -> Opening:
-    """Return the opening. Anybody can send a mail in place of a missing first mail: it names no thread."""
+    """Return the opening. A mail that replaces a missing first mail does not name the thread."""
     if not state.members:
         return Opening()
     root = state.root

@@ -7,7 +7,7 @@ Three rules each give a mail at most one edge, as a function of the set of mails
 - A reply goes with the mail before it that has the same normalized subject, within three weeks. So does a
   mail that names only absent mails.
 
-If no rule finds a mail, the mail goes to the root that it claims, else to the root that most of its answers
+If no rule finds a parent, the mail goes to the root that it claims, else to the root that most of its answers
 claim. A subject that says nothing ("Re: question") and a mail without a date have no edge by subject.
 """
 

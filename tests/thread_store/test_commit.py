@@ -1,4 +1,4 @@
-"""Commits by a version: workers at once, crashes between a commit and its labels, and what does not fit a batch."""
+"""Commits to the threads of a source: concurrent workers, crashes before labels are written, large batches."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -59,7 +59,7 @@ async def rows(clients: Clients, query: NamedQuery) -> list[dict[str, Any]]:
 
 
 async def members(clients: Clients) -> dict[str, set[str]]:
-    """The Message-IDs in each thread that is no redirect."""
+    """Return the Message-IDs in each thread that is not a redirect."""
     return {
         row["id"]: {member["id"] for member in row["threading"]["members"]}
         for row in await rows(clients, THREADS)
@@ -94,7 +94,7 @@ def count_refusals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return refused
 
 
-# A chain whose mails come in any order, so that threads merge and come apart.
+# A chain of mails that arrive in any order, so that threads merge and split.
 CHAIN = [
     mail(number, parent=number - 1 if number else None, subject=f"Matter {number}") for number in range(12)
 ]
@@ -143,7 +143,7 @@ async def test_what_breaks_off_after_the_commit_is_finished_by_the_sweep(
             await take_in(clients, "b", *linking)
     (todo,) = await rows(clients, TODOS)
     assert todo["keys"]
-    # A plan that comes before the labels reads the threads that the todo names.
+    # A plan that is made before the labels are written reads the threads that the todo names.
     await take_in(clients, "c", CHAIN[6])
     assert await members(clients) == threaded_at_once([*before, *linking, CHAIN[6]])
     commit = ThreadCommit(clients, "list", Session())
@@ -198,7 +198,7 @@ async def test_the_archives_of_a_thread_are_those_of_its_entries_even_where_labe
     answer = answer.replace(b"In-Reply-To:", b"References: <m1@example.org> <m30@example.org>\nIn-Reply-To:")
     await take_in(clients, "a", first, answer)
     await take_in(clients, "b", answer)
-    await take_in(clients, "c", late)  # takes its answer out of the thread
+    await take_in(clients, "c", late)  # moves its answer out of the thread
 
     async def broken(*_: Any) -> None:
         raise ConnectionError

@@ -1,4 +1,4 @@
-"""Messages are stored without making a model of each: what is stored must be what the model would store."""
+"""Messages are stored without a model, and the stored document is the document of the model."""
 
 import json
 from collections.abc import Sequence

@@ -45,7 +45,7 @@ class HttpApp:
         return _dated(response) if isinstance(response, Response) else response
 
     def largest_body(self, method: str, path: str) -> int:
-        """Return the limit of a request, before its body is read."""
+        """Return the most bytes that the body may have, before the body is read."""
         found = self.router.find(method, path)
         trigger = self.functions[found.function].trigger if found is not None else None
         declared = trigger.largest_body if isinstance(trigger, HttpTrigger) else None

@@ -340,7 +340,7 @@ async def test_while_a_dependency_is_down_a_few_probe_and_the_rest_wait_uncounte
     assert done.circuits == {"chunks": "ServiceUnavailableError"}
     assert place.counted("retry_job_circuit_open", collection="chunks") == 1
     assert place.counted("retry_job_documents_held_back_total", collection="chunks") == 7
-    assert "embedding fails all the time (ServiceUnavailableError)" in caplog.text
+    assert "embedding keeps failing (ServiceUnavailableError)" in caplog.text
     assert [len(event.data.chunk_ids) for event in await place.published("embedding", 5)] == [1] * 5
     counts = sorted([(await place.again(chunk)).attemptCount for chunk in chunks])
     assert counts == [1] * 7 + [2] * 5

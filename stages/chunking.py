@@ -16,7 +16,7 @@ import azure.functions as func
 from shared.azure.telemetry.metrics import pipeline_metrics
 from shared.chunking.chunker import ChunkSettings, Embedder, Strategy, TextChunk, chunk_body
 from shared.chunking.tokens import ModelTokenizer
-from shared.core.ids import chunk_id, chunk_set
+from shared.core.ids import chunk_id, chunk_set, message_of_chunk
 from shared.embedding.factory import embed_with, embedder
 from shared.embedding.model_tokens import ModelTokens, model_tokens
 from shared.mail.models import read_segments
@@ -27,7 +27,13 @@ from shared.pipeline.event_types import ChunksPrepared, JSONParsed
 from shared.pipeline.events import Event
 from shared.pipeline.stage import Stage, StageContext, StageResult
 from shared.pipeline.state.archives import mark_processed
-from shared.thread_store.chunk_sets import LABELS, MessagesOvertakenError, delete_stale, label_chunks
+from shared.thread_store.chunk_sets import (
+    LABELS,
+    MessagesOvertakenError,
+    delete_stale,
+    label_chunks,
+    missing_chunks,
+)
 from shared.thread_store.moving import load_announced_messages
 from stages.registration import register_stage
 
@@ -52,8 +58,12 @@ async def chunk_messages(event: Event[JSONParsed], context: StageContext) -> Sta
     )
     changed = await _store(chunks, messages, sets, context)
     deleted = set(keys) - {message.id for message in messages}
-    replaced = {mail.id for mail in messages if mail.replaced or mail.chunk_set not in (None, sets[mail.id])}
-    await delete_stale(clients, changed | deleted | replaced, session)
+    split_again = {mail.id for mail in messages if mail.chunk_set not in (None, sets[mail.id])}
+    replaced = {mail.id for mail in messages if mail.replaced}
+    await delete_stale(clients, changed | deleted | replaced | split_again, session)
+    # Until a message names the new set, a sweep may take the chunks of an earlier attempt for stale ones.
+    again = {chunk.id for chunk in chunks if chunk.message_key in split_again - changed}
+    changed |= {message_of_chunk(id_) for id_ in await missing_chunks(clients, again, session)}
     if changed:
         raise MessagesOvertakenError(f"{len(changed)} messages changed, among them {min(changed)}")
     if not messages:  # all of them were deleted with their archive

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from shared.azure.connections import Clients
-from shared.azure.cosmos.session import Session
+from shared.azure.cosmos.session import Patch, Session
 from shared.core.concurrency import gather_limited
 from shared.core.errors import ConflictError
 from shared.core.ids import set_of_chunk, text_version_of_chunk
@@ -16,6 +16,7 @@ from shared.models.base import ProcessingStatus
 from shared.models.queries.threads import CHUNK_LABELS, CHUNKS_OF_KEYS, MESSAGE_STATES
 from shared.models.threads import Chunk, Message
 from shared.pipeline.state.archives import update_labels
+from shared.pipeline.state.attempts import RESET_ATTEMPTS
 
 Row = Mapping[str, Any]
 LABELS = ("thread_id", "archive_id", "archive_ids", "label_version")
@@ -44,7 +45,25 @@ async def delete_stale(clients: Clients, keys: Collection[str], session: Session
     messages = await message_states(clients, keys, session)
     stale = [row for row in rows if is_stale(row["id"], messages.get(row["message_key"]))]
     await delete_chunks(clients, stale, session)
+    await _restore_own(clients, stale, session)
     return {row["id"] for row in stale}
+
+
+async def _restore_own(clients: Clients, deleted: Sequence[Row], session: Session) -> None:
+    """Make messages pending that named the set of a deleted chunk meanwhile, so that chunking repeats."""
+    if not deleted:
+        return
+    messages = await message_states(clients, {row["message_key"] for row in deleted}, session)
+    named = {
+        row["message_key"] for row in deleted if not is_stale(row["id"], messages.get(row["message_key"]))
+    }
+    await clients.store.patch_all(Message, [Patch(key, set=RESET_ATTEMPTS) for key in sorted(named)], session)
+
+
+async def missing_chunks(clients: Clients, ids: Collection[str], session: Session) -> set[str]:
+    """Return the chunks that do not exist at the primary."""
+    found = await _labels_now(clients, ids, session) if ids else []
+    return set(ids) - {row["id"] for row in found}
 
 
 async def message_states(clients: Clients, keys: Collection[str], session: Session) -> dict[str, Row]:

@@ -179,7 +179,8 @@ COUNT_OF_MESSAGES_WITHIN = _MESSAGES.all(
 )
 
 _ERASABLE = (
-    "SELECT c.id, c.post_id, c.message_id, c.source, c.thread_id, c.archive_ids, c.body_raw, c.status FROM c"
+    "SELECT c.id, c.post_id, c.message_id, c.source, c.thread_id, c.archive_ids, c.body_raw, c.status, c.date"
+    " FROM c"
 )
 ERASABLE_OF_PEOPLE = _MESSAGES.all(
     "erasable_of_people", f'{_ERASABLE} WHERE ARRAY_CONTAINS(@addresses, LOWER(c["from"].email))'

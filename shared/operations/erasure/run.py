@@ -8,7 +8,7 @@ resumes an interrupted run.
 """
 
 import hashlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -96,6 +96,7 @@ class ErasurePlan:
     )  # Message-IDs and addresses that show that a summary quotes erased mail
     lines: set[str] = field(default_factory=set)  # hashes of the lines of the erased mail
     roles: list[str] = field(default_factory=list)  # lists whose definition names the person
+    before: str | None = None  # only older mail is erased
 
     def covers(self, summary: Summary, before: datetime | None) -> bool:
         """Return whether the summary is old, cites an erased message, or names the person."""
@@ -103,6 +104,11 @@ class ErasurePlan:
         addresses = {person.email.lower() for person in summary.metadata.participants}
         is_old = before is not None and summary.created_at < before
         return is_old or not self.marks.isdisjoint(cited | addresses)
+
+    def leaves(self, row: Mapping[str, Any]) -> bool:
+        """Return whether the stored message may stay: it is empty, of another list, or a younger copy."""
+        is_young = self.before is not None and not (row["date"] and row["date"] < self.before)
+        return is_young or not row["body_raw"].strip() or row["source"] not in self.sources
 
     def counts(self) -> dict[str, int]:
         found = ("posts", "sources", "threads", "archives")
@@ -128,7 +134,8 @@ async def plan_erasure(clients: Clients, target: ErasureTarget) -> ErasurePlan:
         case ErasedKind.EXPIRED:
             source = await clients.store.read(Source, target.value, Session())
             before = kept_since(source, clients.runtime.now())
-            named = {"source": source.name, "before": stored_time(before) if before else ""}
+            plan.before = stored_time(before) if before else ""
+            named = {"source": source.name, "before": plan.before}
             _take(plan, await _rows(clients, EXPIRED_OF_SOURCE, **named))
             return plan
     # Include the copies of a message in other lists. Mail that is erased in one list stays in the others.
@@ -218,7 +225,7 @@ async def _until_gone(clients: Clients, plan: ErasurePlan, stays: set[str]) -> N
     """Wait until the new archives are parsed, except for mail whose archive file is lost (`stays`)."""
     ids = sorted(plan.posts)
     while any(
-        row["body_raw"].strip() and row["source"] in plan.sources and stays.isdisjoint(row["archive_ids"])
+        not plan.leaves(row) and stays.isdisjoint(row["archive_ids"])
         for row in await _rows(clients, ERASABLE_OF_POSTS, ids=ids)
     ):
         await clients.runtime.sleep(REMOVAL_SECONDS)

@@ -226,3 +226,24 @@ def test_what_is_older_than_its_source_keeps_goes_by_itself(site: Site) -> None:
     site.host.ask("POST", "/api/archives?source=list&filename=again.mbox", LIST.encode())
     settled(site)
     assert asyncio.run(where()) == {"Ljubljana"}
+
+
+def test_a_message_whose_other_copy_is_young_is_kept_by_that_copy(site: Site) -> None:
+    """Both copies have one id. The old one goes, and nothing waits for the young one to go."""
+    late = f"{datetime.now(UTC) - timedelta(days=3):%d %b %Y}"
+    old = mail(50, "ada", "Twice", "Kinshasa is where we meet.")
+    young = mail(50, "ada", "Twice", "Montevideo is where we meet.").replace("51 Jan 2024", late)
+    old = old.replace("51 Jan 2024", "11 Jan 2024")
+    definition = json.dumps({"name": "twice", "source_type": "upload", "url": "upload", "keep_days": 200})
+    site.upload("twice", (old + young).encode())
+    site.wait_until_reported(site.archives["twice"])
+    assert site.host.ask("POST", "/api/sources", definition).status == 201
+
+    async def expired() -> tuple[list[str], set[str]]:
+        async with connected(site) as clients:
+            found = await asyncio.wait_for(expire(clients), timeout=60)
+            return found, set(await places_of(clients, ["Kinshasa"]))
+
+    found, places = asyncio.run(expired())
+    assert "twice" in found
+    assert places == set()

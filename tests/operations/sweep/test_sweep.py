@@ -14,6 +14,7 @@ from localcloud.testing import Faults
 from shared.azure.classify import classify
 from shared.azure.cosmos.session import Session
 from shared.core.errors import TransientError
+from shared.core.ids import chunk_id, chunk_set, message_key
 from shared.core.times import stored_time
 from shared.models.base import ProcessingStatus
 from shared.models.records import Run, RunStatus
@@ -24,8 +25,10 @@ from shared.pipeline.event_types import ArchiveIngested, ChunksPrepared, JSONPar
 from shared.pipeline.events import parse_event
 from shared.pipeline.readiness import ready_thread
 from shared.pipeline.stage import DocumentRef
+from shared.pipeline.state.archives import mark_processed
 from shared.pipeline.state.attempts import record_failed_attempt
-from tests.operations.sweep.environment import SweepPlace, count_items, sweep_place
+from shared.thread_store.chunk_sets import delete_stale, missing_chunks
+from tests.operations.sweep.environment import SET, SweepPlace, count_items, sweep_place
 from tests.support.cloud import AppCloud, servicebus
 from tests.support.services import RunningService
 from tests.support.toy_stages import Crash
@@ -535,3 +538,26 @@ async def test_a_crash_at_any_step_loses_nothing_and_the_next_sweeps_come_to_the
     assert {event.data.thread_ids[0] for event in await place.published("summarization")} == {thread.id}
     place.wait(minutes=15)
     assert {count["requeued"] for count in (await place.sweep()).counts.values()} == {0}
+
+
+async def test_chunks_that_a_message_names_while_the_sweep_deletes_them_are_made_again(
+    place: SweepPlace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A chunk of another set is stale until its message names that set, which may happen meanwhile."""
+    former = chunk_set(1, "another splitting")
+    message = place.message(status=ProcessingStatus.PENDING, text_version=1, chunk_set=former, chunk_count=1)
+    key = message_key(message.message_id, "list")
+    message = message.model_copy(update={"id": key, "message_key": key})
+    chunk = place.chunk(id=chunk_id(key, SET, 0), message_key=key)
+    await place.put(message, chunk)
+    delete, named = place.clients.index.delete, list[set[str]]()
+
+    async def name_set_first(ids: list[str]) -> Any:
+        named.append(await mark_processed(place.store, [message], {message.id: (SET, 1)}, Session()))
+        return await delete(ids)
+
+    monkeypatch.setattr(place.clients.index, "delete", name_set_first)
+    assert await delete_stale(place.clients, [message.id], Session()) == {chunk.id}
+    assert named == [set()], "the message named the set while its chunk was deleted"
+    assert await missing_chunks(place.clients, [chunk.id], Session()) == {chunk.id}
+    assert (await place.again(message)).status is ProcessingStatus.PENDING

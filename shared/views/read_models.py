@@ -20,7 +20,7 @@ from shared.models.threads import Address, Attachment, Chunk, Copy, Message, Thr
 from shared.models.values import Citation, ConsensusType, Genre, SummaryType
 from shared.views.parameters import api_of, page_of, page_of_mail, page_of_message
 
-ReplyLinks = dict[str, str]
+Links = dict[str, str]
 
 
 def _visible_error(document: RetryableDocument) -> str | None:
@@ -59,7 +59,7 @@ class ThreadItem(ReadModel):
     flags: dict[str, int]
     summary_id: str | None
     report_id: str | None
-    links: ReplyLinks
+    links: Links
 
     @classmethod
     def of(cls, thread: Thread) -> "ThreadItem":
@@ -94,7 +94,7 @@ class MessageInThread(ReadModel):
     date: UtcTime | None
     text: str
     status: ProcessingStatus
-    links: ReplyLinks
+    links: Links
 
 
 class AnswerElsewhere(ReadModel):
@@ -108,7 +108,7 @@ class AnswerElsewhere(ReadModel):
     sender: Address = Field(alias="from")
     date: UtcTime | None
     beginning: str
-    links: ReplyLinks
+    links: Links
 
 
 class MessagesOfThread(ReadModel):
@@ -152,7 +152,7 @@ class MessageDetail(ReadModel):
     warnings: list[str]
     status: ProcessingStatus
     last_error: str | None
-    links: ReplyLinks
+    links: Links
 
     @classmethod
     def of(cls, message: Message) -> "MessageDetail":
@@ -183,7 +183,7 @@ class ChunkItem(ReadModel):
     embedding_model: str | None
     status: ProcessingStatus
     last_error: str | None
-    links: ReplyLinks
+    links: Links
 
     @classmethod
     def of(cls, chunk: Chunk) -> "ChunkItem":
@@ -225,7 +225,7 @@ class ReportItem(ReadModel):
     last_message_date: UtcTime | None
     flags: dict[str, int]
     notified: bool
-    links: ReplyLinks
+    links: Links
 
     @classmethod
     def of(cls, report: Report) -> "ReportItem":
@@ -305,7 +305,7 @@ class FoundItem(ReadModel):
     sentence: str  # the sentence of `text` that fits the query best
     highlights: list[list[Highlight]]
     draft_mentions: list[str]
-    links: ReplyLinks
+    links: Links
 
 
 class FoundThread(ReadModel):
@@ -316,7 +316,7 @@ class FoundThread(ReadModel):
     source: str | None
     outcome: ShownOutcome | None
     items: list[FoundItem]
-    links: ReplyLinks
+    links: Links
 
 
 class ExactMatch(ReadModel):
@@ -366,7 +366,7 @@ class AnswerThread(ReadModel):
     sentences: list[Quote]
     written: list[WrittenSentence] | None = None  # None if the chat model was not asked
     note: str | None = None  # why the chat model wrote nothing
-    links: ReplyLinks
+    links: Links
 
 
 class Answer(ReadModel):
@@ -393,7 +393,7 @@ class SearchAnswer(ReadModel):
 class DraftItem(ReadModel):
     name: str
     passages: int
-    links: ReplyLinks
+    links: Links
 
 
 class DraftList(ReadModel):
@@ -404,14 +404,14 @@ class DraftDetail(ReadModel):
     name: str
     reports: list[ReportItem]
     threads: list[ThreadItem]
-    links: ReplyLinks
+    links: Links
 
 
-def message_links(key: str, thread_id: str) -> ReplyLinks:
+def message_links(key: str, thread_id: str) -> Links:
     return {"self": api_of("messages", key), "page": page_of_message(thread_id, key)}
 
 
-def _thread_links(thread: Thread) -> ReplyLinks:
+def _thread_links(thread: Thread) -> Links:
     own = api_of("threads", thread.id)
     links = {"self": own, "messages": f"{own}/messages", "page": page_of("threads", thread.id)}
     if thread.report_id:
@@ -419,7 +419,7 @@ def _thread_links(thread: Thread) -> ReplyLinks:
     return links
 
 
-def _report_links(report: Report) -> ReplyLinks:
+def _report_links(report: Report) -> Links:
     own = api_of("reports", report.report_id)
     links = {"self": own, "markdown": f"{own}/markdown", "page": page_of("reports", report.report_id)}
     if report.thread_id:

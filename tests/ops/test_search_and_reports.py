@@ -200,7 +200,7 @@ async def test_the_index_moves_to_another_model_and_goes_live(
         found = (await ops("search", "receipt valid", "--json")).json()
         assert (found["mode"], len(found["items"])) == ("hybrid", 4)
         again = await ops("reembed", "--yes")
-        assert again.err.splitlines()[-1].endswith(f"4 in all; index {new}; it is live.")
+        assert again.err.splitlines()[-1].endswith(f"4 in all; index {new}, it is live.")
 
 
 async def test_a_chunk_that_the_new_model_refuses_is_told_by_the_exit_code(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.core.errors import InvalidEventError, InvalidIdError, NewerVersionError
@@ -210,6 +210,8 @@ def test_ids_of_ours_can_be_ids() -> None:
         assert checked_id(id_) == id_
 
 
+# The first value takes a second on a busy machine.
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),
